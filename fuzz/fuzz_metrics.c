@@ -16,8 +16,8 @@ static void request(const uint8_t *data, size_t size)
 {
         struct buf out = { 0 };
         size = size < HTTP_HEAD_MAX ? size : HTTP_HEAD_MAX;
-        enum http_status status = http_judge(bytes_of(data, size));
-        enum http_status before = http_judge(bytes_of(data, size / 2));
+        enum http_status status = http_judge(bytes_of(data, size), false);
+        enum http_status before = http_judge(bytes_of(data, size / 2), false);
         fuzz_check(status != HTTP_MORE || size < HTTP_HEAD_MAX);
         fuzz_check(before == HTTP_MORE || before == status);
         if (status == HTTP_OK)

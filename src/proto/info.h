@@ -89,6 +89,7 @@ enum info_key {
         INFO_HEALTH_NAME,      /* text */
         INFO_HEALTH_STATE,     /* u64: enum info_health_state */
         INFO_HEALTH_FAILURES,  /* u64: failed checks in a row */
+        INFO_WHOLE,            /* u64: 1, the last record for the exporter: no session is missing */
 };
 
 enum {

@@ -20,12 +20,19 @@ from servers import Servers, every_child, is_exporter  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 150  # a watchdog, not a claim about speed
+LOOKS = 8     # queries that a worker may have in its socket
 BESIDE = 96   # descriptors of the exporter: 64 connections and its own
 
 
 def wait_for(condition, what):
     deadline = time.monotonic() + HANG_S
-    while not condition():
+
+    def holds():
+        try:
+            return condition()
+        except scrape.Missing:
+            return False
+    while not holds():
         assert time.monotonic() < deadline, what() if callable(what) else what
         time.sleep(0.05)
 
@@ -53,7 +60,11 @@ class Served:
         return next(filter(is_exporter, every_child(self.pid)), None)
 
     def scrape(self):
-        return scrape.scrape(self.where)
+        """A complete one."""
+        deadline = time.monotonic() + HANG_S
+        while not scrape.of(samples := scrape.scrape(self.where), "spancl_scrape_complete"):
+            assert time.monotonic() < deadline, samples
+        return samples
 
     def value(self, name, *labels):
         return scrape.of(self.scrape(), name, *labels)
@@ -96,6 +107,8 @@ def devices_and_refusals_are_counted():
         with socket.create_connection(("127.0.0.1", s.servers.ports[0])) as c:
             c.sendall(b"GET / HTTP/1.1\r\n\r\n")
             c.recv(1)
+        wait_for(lambda: re.search(r"warn: a connection from 127\.0\.0\.1:\d+ was refused: it does not speak", s.log()),
+                 s.log)
         client = s.session()
         second = subprocess.run([str(BUILD / "bin/spancl"), "list", "--quick"], env=s.servers.environment(),
                                 capture_output=True, text=True, timeout=HANG_S, check=False)
@@ -196,6 +209,30 @@ def a_session_that_dies_is_counted_as_lost():
         wait_for(lambda: s.value("spancl_sessions_lost_total") == 1, s.log)
         client.kill()
         client.communicate()
+
+
+def a_scrape_without_a_session_is_not_complete():
+    with Served() as s:
+        client = s.session()
+        wait_for(lambda: s.value("spancl_session_programs") == 1, s.log)
+        worker = int(audit_worker(s))
+        os.kill(worker, signal.SIGSTOP)
+        complete = lambda: scrape.of(scrape.scrape(s.where), "spancl_scrape_complete")
+        wait_for(lambda: not complete(), s.log)
+        # The worker is not asked any more while so many queries wait in its socket.
+        tops = [subprocess.Popen([str(BUILD / "bin/spancl"), "top", "--once"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, env={**s.servers.environment(),
+                                                                 "SPANCL_CONNECT_TIMEOUT": "1500"})
+                for _ in range(LOOKS)]
+        for top in tops:
+            top.wait(HANG_S)
+        begin = time.monotonic()
+        assert not complete()
+        assert time.monotonic() - begin < 2, "the worker was asked"
+        os.kill(worker, signal.SIGCONT)
+        wait_for(complete, s.log)
+        assert s.value("spancl_session_programs") == 1
+        client.communicate("\n", timeout=HANG_S)
 
 
 def only_the_one_resource_is_served():

@@ -64,8 +64,13 @@ def scrape(where):
     return parse(body)
 
 
+class Missing(AssertionError):
+    """There is no such series, perhaps not yet."""
+
+
 def of(samples, name, *labels):
     """The sum of the metric's values that have all of these labels, as 'name="value"'."""
     found = [v for (n, has), v in samples.items() if n == name and all(x in has for x in labels)]
-    assert found, (name, labels, samples)
+    if not found:
+        raise Missing(name, labels, samples)
     return sum(found)

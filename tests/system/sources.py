@@ -419,10 +419,30 @@ class Zone:
     """A dnsmasq with the records of a domain, on a port of loopback."""
 
     def __init__(self):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.held = []
+        while len(self.held) < 2:
+            self.release()
+            self.port = 0
+            try:
+                for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                    self.hold(kind)
+            except OSError:
+                pass  # somebody has the port of UDP
         self.process = None
+
+    def hold(self, kind):
+        """Keep others from the port. dnsmasq sets SO_REUSEADDR, too, and gets all data from others than port 9."""
+        s = socket.socket(socket.AF_INET, kind)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", self.port))
+        self.port = s.getsockname()[1]
+        if kind == socket.SOCK_DGRAM:
+            s.connect(("127.0.0.1", 9))
+        self.held.append(s)
+
+    def release(self):
+        while self.held:
+            self.held.pop().close()
 
     def serve(self, *records):
         """These records, and no others, from now on."""
@@ -454,6 +474,7 @@ class Zone:
 
     def __exit__(self, *_):
         self.stop()
+        self.release()
 
 
 def listed(name, *txt, port=7777, host="gpu1.lab.example", kind="_spancl._tcp", priority=0, weight=0):

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -48,6 +49,7 @@ struct client {
 
 struct exporter {
         int listener;
+        bool any_host; /* as of http_judge */
         struct client clients[CLIENTS_MAX];
         size_t count;
         uint64_t arrivals;
@@ -108,7 +110,7 @@ static bool read_head(struct exporter *x, struct client *c)
         if (n <= 0)
                 return n < 0 && (errno == EAGAIN || errno == EINTR);
         c->size += (size_t)n;
-        enum http_status status = http_judge(bytes_of(c->head, c->size));
+        enum http_status status = http_judge(bytes_of(c->head, c->size), x->any_host);
         if (status == HTTP_MORE)
                 return true;
         if (status != HTTP_OK)
@@ -187,11 +189,10 @@ static void welcome(struct exporter *x)
 /* ---- the query ---------------------------------------------------------------------------------- */
 
 /* Make the text of the answers that have come. */
-static void finish(struct exporter *x, bool whole)
+static void finish(struct exporter *x)
 {
         close(x->query);
         x->query = -1;
-        x->metrics.whole = whole;
         x->text.size = 0;
         bool good = metrics_put(&x->metrics, &x->text) == 0;
         x->text_ns = good ? clock_now_ns() : 0;
@@ -241,7 +242,7 @@ static void hear(struct exporter *x)
 {
         enum { CHUNK = 64 << 10 };
         if (buf_reserve(&x->answer, CHUNK) < 0 || x->answer_size > ANSWER_MAX) {
-                finish(x, false);
+                finish(x);
                 return;
         }
         ssize_t n = recv(x->query, x->answer.data + x->answer.size, CHUNK, MSG_DONTWAIT);
@@ -251,11 +252,11 @@ static void hear(struct exporter *x)
                 x->answer.size += (size_t)n;
                 x->answer_size += (size_t)n;
                 if (take(x) < 0)
-                        finish(x, false);
+                        finish(x);
                 return;
         }
         if (x->answer_size)
-                finish(x, !n && !x->answer.size);
+                finish(x);
         else { /* the supervisor answers another query, or is out of descriptors */
                 close(x->query);
                 x->query = -1;
@@ -285,7 +286,7 @@ static void expire(struct exporter *x)
 {
         uint64_t now = clock_now_ns();
         if (x->query >= 0 && x->query_by_ns <= now)
-                finish(x, false);
+                finish(x);
         for (size_t i = x->count; i-- > 0;)
                 if (x->clients[i].deadline_ns <= now)
                         drop(x, i);
@@ -325,6 +326,20 @@ static int receive_listener(void)
         return control_receive(CONTROL_FD, &c) < 0 || c.kind != CONTROL_METRICS ? -1 : c.fd;
 }
 
+/* Return true if browsers of this host do not reach the listener, or all hosts do. */
+static bool takes_any_host(int listener)
+{
+        struct sockaddr_storage a;
+        socklen_t size = sizeof(a);
+        if (getsockname(listener, (struct sockaddr *)&a, &size) < 0)
+                return false;
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a;
+        if (a.ss_family == AF_INET)
+                return ntohl(v4->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
+        return a.ss_family != AF_INET6 || !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 /* Handle one turn's events. False: the supervisor is gone. */
 static bool turn(struct exporter *x)
 {
@@ -362,6 +377,7 @@ int exporter_main(void)
         x.listener = receive_listener();
         if (x.listener < 0)
                 return 1;
+        x.any_host = takes_any_host(x.listener);
         give_up_rights();
         while (turn(&x))
                 ;

@@ -1,8 +1,9 @@
 #include "daemon/exporter/http.h"
 
-#include <stdbool.h>
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char resource[] = "/metrics";
 
@@ -44,13 +45,56 @@ static enum http_status judge_line(const char *p, size_t size)
         return found ? HTTP_OK : HTTP_NOT_FOUND;
 }
 
-enum http_status http_judge(struct bytes head)
+/* Return true if no name server decides where this value of Host, with a port perhaps, leads. */
+static bool is_fixed(const char *p, size_t size)
+{
+        char host[64];
+        uint8_t address[16];
+        const char *end = size && *p == '[' ? memchr(p, ']', size) : memchr(p, ':', size);
+        size_t n = end ? (size_t)(end - p) : size;
+        bool v6 = size && *p == '[';
+        if (n >= sizeof(host) || (v6 && !end))
+                return false;
+        memcpy(host, p + v6, n - v6);
+        host[n - v6] = 0;
+        return v6 ? inet_pton(AF_INET6, host, address) == 1
+                  : !strcasecmp(host, "localhost") || inet_pton(AF_INET, host, address) == 1;
+}
+
+/* Return true if all Host fields of a whole head are fixed. */
+static bool has_fixed_host(const char *p, size_t size)
+{
+        static const char field[] = "host:";
+        const char *end = p + size, *next;
+        for (; p < end; p = next) {
+                const char *line_end = memchr(p, '\n', (size_t)(end - p));
+                next = line_end ? line_end + 1 : end;
+                size_t n = (size_t)((line_end ? line_end : end) - p);
+                if (!n || (n == 1 && *p == '\r')) /* the head's end */
+                        break;
+                if (n < sizeof(field) - 1 || strncasecmp(p, field, sizeof(field) - 1) != 0)
+                        continue;
+                const char *value = p + sizeof(field) - 1, *stop = p + n;
+                while (value < stop && (*value == ' ' || *value == '\t'))
+                        value++;
+                while (stop > value && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
+                        stop--;
+                if (!is_fixed(value, (size_t)(stop - value)))
+                        return false;
+        }
+        return true;
+}
+
+enum http_status http_judge(struct bytes head, bool any_host)
 {
         const char *p = head.data;
         const char *end = head.size ? memchr(p, '\n', head.size) : NULL;
         if (end) {
                 enum http_status status = judge_line(p, (size_t)(end - p));
-                if (status == HTTP_BAD_REQUEST || is_whole(p, head.size))
+                bool whole = is_whole(p, head.size);
+                if (whole && !any_host && !has_fixed_host(p, head.size))
+                        return HTTP_BAD_REQUEST;
+                if (status == HTTP_BAD_REQUEST || whole)
                         return status;
         }
         return head.size >= HTTP_HEAD_MAX ? HTTP_HEAD_TOO_LARGE : HTTP_MORE;

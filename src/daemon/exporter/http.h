@@ -3,6 +3,8 @@
 #ifndef SPANCL_DAEMON_HTTP_H
 #define SPANCL_DAEMON_HTTP_H
 
+#include <stdbool.h>
+
 #include "base/bytes.h"
 
 enum { HTTP_HEAD_MAX = 4096 }; /* bytes of a request's head */
@@ -18,8 +20,10 @@ enum http_status {
 };
 
 /* Judge the first `head.size` bytes of a connection, at most HTTP_HEAD_MAX. HTTP_OK: they are a
- * whole head that asks for /metrics. */
-enum http_status http_judge(struct bytes head);
+ * whole head that asks for /metrics. Unless `any_host`, a Host must be a numeric address or
+ * localhost: a web page could otherwise read the answer under a name of its own, which its name
+ * server changes to this address (DNS rebinding). */
+enum http_status http_judge(struct bytes head, bool any_host);
 
 /* Append a response with this body. The client learns that the connection ends behind it.
  * SP_E_NOMEM. */

@@ -109,6 +109,9 @@ void metrics_take(struct metrics *m, const struct wire_session_stats *answer)
                         if (s)
                                 take_link(s, e.value);
                         break;
+                case INFO_WHOLE:
+                        m->whole = true;
+                        break;
                 default:
                         break;
                 }

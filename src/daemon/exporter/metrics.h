@@ -35,7 +35,7 @@ struct metrics_refusals {
 
 /* Zeroed memory is an empty one. */
 struct metrics {
-        bool whole; /* all sessions have answered */
+        bool whole; /* all sessions have answered: INFO_WHOLE has come */
         uint64_t up_ns, sessions, sessions_max, begun, lost, draining;
         struct metrics_refusals refused[METRICS_REASONS];
         size_t refused_count;

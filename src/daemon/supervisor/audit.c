@@ -43,7 +43,9 @@ void audit_refused(struct supervisor *s, const struct pending *v, const char *wh
                 return;
         }
         s->counts.warn_due_ns = due;
-        put_address(v->conn, from, sizeof(from));
+        snprintf(from, sizeof(from), "an unknown address");
+        if (v->conn)
+                put_address(v->conn, from, sizeof(from));
         if (s->counts.unwarned)
                 log_warn(LOG, "%" PRIu64 " more connections were refused", s->counts.unwarned);
         s->counts.unwarned = 0;

@@ -139,9 +139,8 @@ void exporter_provide(struct supervisor *s)
         log_error(LOG, "the exporter of metrics can't be started: %s", status_text(r));
         if (x->pid)
                 kill(x->pid, SIGKILL);
-        else
-                x->again_ns = clock_now_ns() + AGAIN_MS * MS;
         forget(s);
+        x->again_ns = clock_now_ns() + AGAIN_MS * MS;
 }
 
 uint64_t exporter_deadline(const struct supervisor *s)

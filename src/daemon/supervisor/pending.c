@@ -45,6 +45,17 @@ static void pending_drop(struct supervisor *s, struct pending *v)
         pending_gone(s, v);
 }
 
+/* Drop a connection that gets no answer, and say why in the log. */
+static void drop_refused(struct supervisor *s, struct pending *v, int status, const char *why)
+{
+        report_refused(s, status);
+        audit_refused(s, v, why);
+        if (v->conn)
+                pending_drop(s, v);
+        else
+                pending_gone(s, v);
+}
+
 static struct pending *first(struct list *l)
 {
         return list_empty(l) ? NULL : list_entry(l->next, struct pending, link);
@@ -112,6 +123,14 @@ static uint64_t *look_slot(struct worker *w, uint64_t look)
         return NULL;
 }
 
+/* The answer to the query is complete; the caller drops the connection. */
+static void end_look(struct pending *v)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        if (v->exports && !v->missed && !report_put_whole(&out))
+                (void)tell(v, &out);
+}
+
 /* Ask the workers of all sessions for their counters. True: answers will come, unless the pending
  * connection's time is over. */
 static bool look(struct supervisor *s, struct pending *v, uint64_t version)
@@ -127,12 +146,18 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         list_each(w, &s->workers, struct worker, link)
         {
                 uint64_t *slot = look_slot(w, 0);
-                if (w->state != WORKER_BUSY || w->gone || !slot ||
-                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) < 0)
+                if (w->state != WORKER_BUSY)
                         continue;
+                if (w->gone || !slot ||
+                    control_send(w->control, CONTROL_STATS, bytes_of(number, 8), -1) < 0) {
+                        v->missed = true;
+                        continue;
+                }
                 *slot = v->look;
                 v->answers++;
         }
+        if (!v->answers)
+                end_look(v);
         return v->answers > 0;
 }
 
@@ -147,25 +172,46 @@ static struct pending *find_look(struct supervisor *s, uint64_t look)
         return NULL;
 }
 
+/* No more comes from this slot's worker for its query. */
+static void look_answered(struct supervisor *s, uint64_t *slot, bool missed)
+{
+        struct pending *v = find_look(s, *slot);
+        *slot = 0;
+        if (!v)
+                return;
+        v->missed |= missed;
+        if (--v->answers)
+                return;
+        end_look(v);
+        pending_drop(s, v);
+}
+
 void pending_worker_ended(struct supervisor *s, struct worker *w)
 {
-        for (int i = 0; i < WORKER_LOOKS; i++) {
-                struct pending *v = w->looks[i] ? find_look(s, w->looks[i]) : NULL;
-                w->looks[i] = 0;
-                if (v && !--v->answers)
-                        pending_drop(s, v);
-        }
+        for (int i = 0; i < WORKER_LOOKS; i++)
+                if (w->looks[i])
+                        look_answered(s, &w->looks[i], false);
+}
+
+/* The worker has sent its last answer to this query. It answers in order, so it could not send those
+ * to earlier ones. */
+static void pass_last(struct supervisor *s, struct worker *w, uint64_t look)
+{
+        for (int i = 0; i < WORKER_LOOKS; i++)
+                if (w->looks[i] && w->looks[i] <= look)
+                        look_answered(s, &w->looks[i], w->looks[i] < look);
 }
 
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
-        uint64_t *slot = look ? look_slot(w, look) : NULL;
-        if (!slot)
+        if (!look || !look_slot(w, look))
                 return; /* it was not asked, or has already sent its last answer */
-        if (c->size == 8)
-                *slot = 0;
+        if (c->size == 8) {
+                pass_last(s, w, look);
+                return;
+        }
         struct pending *v = find_look(s, look);
         if (!v)
                 return;
@@ -174,7 +220,9 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
                 .name = bytes_str(w->name),
                 .links = bytes_of(c->data + 8, c->size - 8),
         };
-        if (c->size == 8 ? !--v->answers : hello_put_stats(&out, &m) < 0 || !tell(v, &out))
+        if (!report_is_of_session(m.links))
+                v->missed = true;
+        else if (hello_put_stats(&out, &m) < 0 || !tell(v, &out))
                 pending_drop(s, v);
 }
 
@@ -192,7 +240,7 @@ uint64_t pending_look(struct supervisor *s, int fd, uint64_t before)
         }
         v->source.kind = SOURCE_PENDING;
         v->conn = conn;
-        v->heard = true;
+        v->heard = v->exports = true;
         v->from.local = true;
         v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
         list_append(&s->arrivals.pending, &v->link);
@@ -387,19 +435,25 @@ void pending_event(struct supervisor *s, struct pending *v)
         if (r == SP_E_AGAIN)
                 return;
         if (!v->conn) {
-                pending_gone(s, v);
+                drop_refused(s, v, r, "no memory for its encryption");
+                return;
+        }
+        if (r < 0) { /* it was closed without a byte */
+                report_refused(s, r);
+                log_info(LOG, "a connection was closed before its hello");
+                pending_drop(s, v);
                 return;
         }
         v->heard = true;
-        r = r < 0 ? r : read_hello(v);
+        r = read_hello(v);
         if (!r)
                 return;
-        if (r < 0) {
-                report_refused(s, r);
-                log_info(LOG, "a connection was dropped: %s",
-                         r == SP_E_PROTO ? "it does not speak SpanCL" : status_text(r));
-        }
-        if (r < 0 || route(s, v) == ROUTED)
+        if (r < 0)
+                drop_refused(s, v, r,
+                             r == SP_E_PROTO  ? "it does not speak SpanCL"
+                             : r == SP_E_LINK ? "it ended before its hello, or its handshake failed"
+                                              : status_text(r));
+        else if (route(s, v) == ROUTED)
                 pending_drop(s, v);
         else if (!v->look)
                 start_waiting(s, v);
@@ -455,7 +509,7 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         if (!v->from.local && s->arrivals.rate_per_s &&
             !rate_allows(&s->arrivals.rate, v->from.net, s->arrivals.rate_per_s, clock_now_ns())) {
                 report_refused(s, SP_E_BUSY);
-                log_info(LOG, "a host connects more often than --connection-rate allows");
+                audit_refused(s, v, "its host connects more often than --connection-rate allows");
                 conn_close(conn);
                 mem_free(v);
                 return 0;
@@ -469,17 +523,12 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         list_append(&s->arrivals.pending, &v->link);
         s->arrivals.pending_count++;
         struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
-        if (crowd) {
-                report_refused(s, SP_E_BUSY);
-                log_info(LOG,
-                         "too many connections of one host without a hello: the oldest is dropped");
-                pending_drop(s, crowd);
-        }
-        if (s->arrivals.pending_count > PENDING_MAX) {
-                report_refused(s, SP_E_BUSY);
-                log_info(LOG, "too many connections without a hello: the oldest is dropped");
-                pending_drop(s, first(&s->arrivals.pending));
-        }
+        if (crowd)
+                drop_refused(s, crowd, SP_E_BUSY,
+                             "its host has too many connections without a hello");
+        if (s->arrivals.pending_count > PENDING_MAX)
+                drop_refused(s, first(&s->arrivals.pending), SP_E_BUSY,
+                             "there are too many connections without a hello");
         return 0;
 }
 

@@ -132,3 +132,21 @@ int report_put(const struct supervisor *s, struct buf *out)
         }
         return r;
 }
+
+int report_put_whole(struct buf *out)
+{
+        auto_clean(buf_fini) struct buf records = { 0 };
+        int r = info_put_u64(&records, INFO_WHOLE, 1);
+        return r < 0 ? r : put_exchange(&records, out);
+}
+
+bool report_is_of_session(struct bytes records)
+{
+        struct info_entry e;
+        if (info_check(records) < 0)
+                return false;
+        while (info_next(&records, &e))
+                if (e.key != INFO_SESSION && e.key != INFO_LINK)
+                        return false;
+        return true;
+}

@@ -11,4 +11,11 @@ void report_refused(struct supervisor *s, int status);
 /* Append the report. SP_E_NOMEM. */
 SP_NODISCARD int report_put(const struct supervisor *s, struct buf *out);
 
+/* Append the end of an answer that misses no session, for the exporter. SP_E_NOMEM. */
+SP_NODISCARD int report_put_whole(struct buf *out);
+
+/* Return true if these records, from a worker, are well-formed and about its session only
+ * (INFO_SESSION, INFO_LINK). Only the supervisor reports about the server. */
+bool report_is_of_session(struct bytes records);
+
 #endif

@@ -59,6 +59,8 @@ struct pending {
         struct buf hello;
         uint64_t look;    /* number of its statistics query; 0: it made none */
         unsigned answers; /* workers that have yet to answer */
+        bool exports;     /* its query is the exporter's */
+        bool missed;      /* some session's counters are not in the answer to its query */
         struct buf state; /* the connection's state, for the worker */
         struct gate_grant grant;
 };
@@ -101,7 +103,8 @@ struct worker {
         uint64_t ready_by_ns;    /* the deadline of its start, while it is warming */
         uint64_t heard_due_ns;   /* when its packets would have come at their rate */
         uint64_t hear_ns;        /* it sends too much: when to receive again; 0: now */
-        /* The numbers of the statistics queries that it has yet to answer; 0: none. */
+        /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
+         * a query is gone, so that a worker that does not read has few queries in its socket. */
         uint64_t looks[WORKER_LOOKS];
         unsigned checks;        /* the number of the device that it checks */
         uint64_t measured;      /* its number at the meter; 0: not measured */

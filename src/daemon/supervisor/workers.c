@@ -325,8 +325,9 @@ void worker_over(struct supervisor *s, struct worker *w, const char *why)
 static void worker_ended(struct supervisor *s, struct worker *w, int status,
                          const struct rusage *used)
 {
-        bool unclean = w->stuck || !WIFEXITED(status) || WEXITSTATUS(status) == WORKER_UNCLEAN ||
-                       WEXITSTATUS(status) == WORKER_OVERDUE;
+        bool overdue = WIFEXITED(status) && WEXITSTATUS(status) == WORKER_OVERDUE;
+        bool unclean =
+                w->stuck || overdue || !WIFEXITED(status) || WEXITSTATUS(status) == WORKER_UNCLEAN;
         bool busy = w->state == WORKER_BUSY;
         bool crashed = !WIFEXITED(status) ||
                        (WEXITSTATUS(status) && !(busy && WEXITSTATUS(status) == WORKER_UNCLEAN));
@@ -344,8 +345,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
                 health_ended(s, w, how);
         } else if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
                 log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
-        } else if (w->state == WORKER_BUSY && WIFEXITED(status) &&
-                   WEXITSTATUS(status) == WORKER_OVERDUE) {
+        } else if (w->state == WORKER_BUSY && overdue) {
                 log_warn(LOG,
                          "worker %d is ended: a command of its session, which is over, goes on",
                          (int)w->pid);
@@ -359,7 +359,9 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
         }
         if (busy)
                 audit_end(w, used, workers_why_ended(s, w->id[0], w->id[1]), how);
-        s->counts.lost += busy && !s->stopping && (unclean || w->over || crashed);
+        /* A session was over before its worker became overdue, unless the supervisor ended it. */
+        bool lost = w->over || w->stuck || (!overdue && (unclean || crashed));
+        s->counts.lost += busy && !s->stopping && lost;
         worker_free(s, w);
         if (busy && !s->stopping)
                 health_session_ended(s);
