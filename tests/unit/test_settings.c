@@ -290,6 +290,15 @@ static void variables_of_pocl_come_before_files(void **state)
         assert_string_equal(specs[0].name, "c");
         config_servers_free(specs, count);
         unsetenv("POCL_REMOTE0_PARAMETERS");
+        put(home, "client.conf", "SPANCL_DISCOVERY=none\n");
+        load();
+        assert_string_equal(config_sources(), "");
+        setenv("POCL_DISCOVERY", "1", 1);
+        assert_string_equal(config_sources(), "mdns");
+        setenv("SPANCL_DISCOVERY", "none", 1);
+        assert_string_equal(config_sources(), "");
+        unsetenv("SPANCL_DISCOVERY");
+        unsetenv("POCL_DISCOVERY");
         put(home, "client.conf", "SPANCL_SERVERS=a:b\n");
         load();
         assert_int_equal(config_servers(&specs, &count, &error), SP_E_INVAL);
