@@ -80,9 +80,10 @@ const struct config_note config_client_files[] = {
 
 const struct config_note config_server_files[] = {
         { "/etc/spancl/spancld.conf",
-          "Options, one a line: `name=value` without the dashes; 1 for an option without value. Lines that begin "
-          "with # are comments. The command line overrides the file. spancld does not start if a line is wrong, or "
-          "if other users than root and its own can write the file. See --config." },
+          "Options of the packaged service (spancld.service), which names this file. Any other spancld reads it "
+          "only with `--config`. One option a line: `name=value` without the dashes; 1 or 0 for an option that "
+          "takes no value. Lines that begin with # are comments. The command line overrides the file. spancld does "
+          "not start if a line is wrong, or if other users than root and its own can write the file. See --config." },
         { NULL, NULL },
 };
 

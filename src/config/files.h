@@ -16,7 +16,6 @@ enum {
 
 #define CONFIG_SYSTEM_FOLDER "/etc/spancl"
 #define CONFIG_CLIENT_FILE   "client.conf"
-#define CONFIG_SERVER_FILE   CONFIG_SYSTEM_FOLDER "/spancld.conf"
 
 /* Read the file into `ret`, of at most `size` bytes, with a NUL behind it. Returns the length of its
  * text. SP_E_NOENT: there is no file. SP_E_AUTH: others can change the file or its folder. SP_E_LIMIT,

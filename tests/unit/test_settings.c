@@ -352,18 +352,25 @@ static void the_command_line_overrides_the_file(void **state)
         put(etc, "spancld.conf",
             "# here\nlisten = a:1\nlisten=b:2\nlinger=5\nsessions=7\ninsecure=1\nsocket=/x\n");
         snprintf(option, sizeof(option), "--config=%s/spancld.conf", etc);
-        char name[] = "spancld", linger[] = "--linger=6", listen[] = "--listen=c:3";
-        char *file_alone[] = { name, option }, *both[] = { name, option, linger, listen };
+        char name[] = "spancld", linger[] = "--linger=6", listen[] = "--listen=c:3",
+             secure[] = "--insecure=0", lines[3 * sizeof(option)];
+        char *file_alone[] = { name, option }, *both[] = { name, option, linger, listen, secure };
         assert_int_equal(parse_server(&s, 2, file_alone), 0);
         assert_int_equal(s.o.list_count, 3);
         assert_string_equal(s.o.list[1].value, "b:2");
         assert_int_equal(config_option_number(&s.o, CONFIG_linger), 5);
         assert_true(config_option_flag(&s.o, CONFIG_insecure));
         assert_string_equal(config_option_text(&s.o, CONFIG_config), ""); /* not read again */
+        assert_null(s.line.overridden);
         server_done(&s);
 
-        assert_int_equal(parse_server(&s, 4, both), 0);
+        assert_int_equal(parse_server(&s, 5, both), 0);
         assert_int_equal(s.o.list_count, 1);
+        assert_false(config_option_flag(&s.o, CONFIG_insecure));
+        const char *path = strchr(option, '=') + 1;
+        snprintf(lines, sizeof(lines), "%s:2: listen, %s:3: listen, %s:7: socket", path, path,
+                 path);
+        assert_string_equal(s.line.overridden, lines);
         assert_string_equal(s.o.list[0].value, "c:3");
         assert_int_equal(config_option_number(&s.o, CONFIG_linger), 6);
         assert_int_equal(config_option_number(&s.o, CONFIG_sessions), 7);
@@ -383,6 +390,8 @@ static void a_server_refuses_a_wrong_file(void **state)
                 { "insecure=yes\n", "0 or 1" },
                 { "ready-fd=3\n", "only the command line takes --ready-fd" },
                 { "config=/x\n", "only the command line takes --config" },
+                { "print-dns=lab.example\n", "only the command line takes --print-dns" },
+                { "advertise=1\n", "spancld.conf:1: --advertise: '1' is not allowed" },
         };
         char option[300], path[256], name[] = "spancld";
         char *argv[] = { name, option };
