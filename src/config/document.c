@@ -74,7 +74,9 @@ const struct config_note config_client_files[] = {
           "The same for one profile (SPANCL_PROFILE). It overrides client.conf." },
         { "/etc/spancl/client.conf",
           "The same for all users, also with client.conf.d and profiles. The user's files override it. SpanCL "
-          "ignores a file, with a message, if other users than root and this user can write it." },
+          "ignores a file, with a message, if other users than root and this user can write it; a group that has the "
+          "user's name and no other member does not count as others. In a user namespace (Flatpak) it ignores files of "
+          "users from outside without a message." },
         { NULL, NULL },
 };
 

@@ -172,7 +172,7 @@ static void a_file_that_others_can_write_does_not_count(void **state)
         char path[256];
         snprintf(path, sizeof(path), "%s/client.conf", home);
         put(home, "client.conf", "SPANCL_SERVERS=a\n");
-        assert_int_equal(chmod(path, 0664), 0);
+        assert_int_equal(chmod(path, 0646), 0);
         load();
         assert_false(config_is_set(CONFIG_servers));
         faults_name("chmod go-w");
@@ -188,7 +188,12 @@ static void a_file_that_others_can_write_does_not_count(void **state)
                 load();
                 assert_false(config_is_set(CONFIG_servers));
                 faults_name("belongs to another user");
-                assert_int_equal(chown(path, 0, 0), 0);
+                assert_int_equal(chown(path, 0, 12345), 0);
+                assert_int_equal(chmod(path, 0664), 0);
+                load();
+                assert_false(config_is_set(CONFIG_servers));
+                faults_name("chmod go-w");
+                assert_int_equal(chown(path, 0, 0), 0); /* root's group has root alone */
         }
         load();
         assert_string_equal(config_text(CONFIG_servers), "a");
