@@ -1,6 +1,12 @@
 /* spancl use: writes the servers that this user's programs see into the user's configuration file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -61,6 +67,38 @@ static int edit(const char *old, enum config_id id, const char *value, struct bu
         return r ? r : buf_put(b, "", 1);
 }
 
+/* Replace the file that a symbolic link leads to, with the mode that it has. */
+static int replace_target(const char *target, const struct buf *b, char reason[KEYS_TEXT_MAX])
+{
+        char temp[PATH_MAX + 16];
+        struct stat st;
+        snprintf(temp, sizeof(temp), "%s.XXXXXX", target);
+        int fd = mkostemp(temp, O_CLOEXEC);
+        size_t n = b->size - 1; /* without the NUL */
+        bool ok = fd >= 0 && stat(target, &st) == 0 && fchmod(fd, st.st_mode & 0777) == 0 &&
+                  write(fd, b->data, n) == (ssize_t)n;
+        if (fd >= 0)
+                ok &= close(fd) == 0;
+        ok = ok && rename(temp, target) == 0;
+        if (ok)
+                return 0;
+        snprintf(reason, KEYS_TEXT_MAX, "%.300s can't be written: %s", target, strerror(errno));
+        if (fd >= 0)
+                unlink(temp);
+        return SP_E_INVAL;
+}
+
+/* Replace a file of the folder; if it is a symbolic link, the file behind it. */
+static int replace(struct own_file *f, const char *folder, const char *name, const struct buf *b)
+{
+        char path[CONFIG_PATH_MAX + 128], target[PATH_MAX];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, target))
+                return replace_target(target, b, f->reason);
+        return keys_write(folder, name, (const char *)b->data, false, f->reason);
+}
+
 /* Make the choice in client.conf. */
 static int choose(struct own_file *f, enum config_id id, const char *value)
 {
@@ -75,7 +113,7 @@ static int choose(struct own_file *f, enum config_id id, const char *value)
         if (r < 0)
                 snprintf(f->reason, sizeof(f->reason), "%s", status_text(r));
         else
-                r = keys_write(f->folder, CONFIG_CLIENT_FILE, (char *)b.data, false, f->reason);
+                r = replace(f, f->folder, CONFIG_CLIENT_FILE, &b);
         return r;
 }
 
@@ -138,8 +176,7 @@ static int write_profile(struct own_file *f, const char *path, const char *list)
         int r = edit("", CONFIG_servers, list, &b);
         if (r < 0)
                 snprintf(f->reason, sizeof(f->reason), "%s", status_text(r));
-        return r < 0 ? r
-                     : keys_write(folder, strrchr(path, '/') + 1, (char *)b.data, false, f->reason);
+        return r < 0 ? r : replace(f, folder, strrchr(path, '/') + 1, &b);
 }
 
 static int use_profile(struct own_file *f, const char *name, int argc, char **argv)

@@ -74,15 +74,18 @@ const struct config_note config_client_files[] = {
           "The same for one profile (SPANCL_PROFILE). It overrides client.conf." },
         { "/etc/spancl/client.conf",
           "The same for all users, also with client.conf.d and profiles. The user's files override it. SpanCL "
-          "ignores a file, with a message, if other users than root and this user can write it." },
+          "ignores a file, with a message, if other users than root and this user can write it; a group that has the "
+          "user's name and no other member does not count as others. In a user namespace (Flatpak) it ignores files of "
+          "users from outside without a message." },
         { NULL, NULL },
 };
 
 const struct config_note config_server_files[] = {
         { "/etc/spancl/spancld.conf",
-          "Options, one a line: `name=value` without the dashes; 1 for an option without value. Lines that begin "
-          "with # are comments. The command line overrides the file. spancld does not start if a line is wrong, or "
-          "if other users than root and its own can write the file. See --config." },
+          "Options of the packaged service (spancld.service), which names this file. Any other spancld reads it "
+          "only with `--config`. One option a line: `name=value` without the dashes; 1 or 0 for an option that "
+          "takes no value. Lines that begin with # are comments. The command line overrides the file. spancld does "
+          "not start if a line is wrong, or if other users than root and its own can write the file. See --config." },
         { NULL, NULL },
 };
 

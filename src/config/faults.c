@@ -59,7 +59,7 @@ static void check_gap(const struct sink *to, const char *name, const char *kind)
                 return;
         for (unsigned i = 0; i < number; i++) {
                 snprintf(before, sizeof(before), "%s%u_PARAMETERS", kind, i);
-                const char *value = getenv(before);
+                const char *value = secure_getenv(before);
                 if (value && *value)
                         continue;
                 snprintf(text, sizeof(text), "%.64s is ignored, because %s is unset", name, before);
@@ -96,7 +96,8 @@ void config_faults(void (*out)(void *user, const char *text), void *user)
                 size_t n = strcspn(*v, "=");
                 if (n < sizeof(name) && !memchr(*v, '\n', n)) {
                         snprintf(name, sizeof(name), "%.*s", (int)n, *v);
-                        check_name(&to, name);
+                        if (secure_getenv(name))
+                                check_name(&to, name);
                 }
         }
 }

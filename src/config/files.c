@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,22 @@ __attribute__((format(printf, 3, 4))) static int fail(char reason[CONFIG_REASON_
         return status;
 }
 
+/* Return true if the group is this user's alone: the primary one, with the user's name and no other member. */
+static bool is_private_group(gid_t gid)
+{
+        char user_text[1024], group_text[4096];
+        struct passwd user, *u;
+        struct group group, *g;
+        if (getpwuid_r(geteuid(), &user, user_text, sizeof(user_text), &u) || !u ||
+            u->pw_gid != gid || getgrgid_r(gid, &group, group_text, sizeof(group_text), &g) || !g ||
+            strcmp(g->gr_name, u->pw_name) != 0)
+                return false;
+        for (char **m = g->gr_mem; *m; m++)
+                if (strcmp(*m, u->pw_name) != 0)
+                        return false;
+        return true;
+}
+
 /* Check that only root and this user can change the file or folder. */
 static int check(const char *path, const struct stat *st, char reason[CONFIG_REASON_MAX])
 {
@@ -27,7 +45,9 @@ static int check(const char *path, const struct stat *st, char reason[CONFIG_REA
                 return fail(reason, SP_E_AUTH, "%s belongs to another user (%u)", path,
                             (unsigned)st->st_uid);
         /* In a folder with the sticky bit others can't replace what is not theirs. */
-        if (st->st_mode & 022 && !(S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX))
+        if (S_ISDIR(st->st_mode) && st->st_mode & S_ISVTX)
+                return 0;
+        if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !is_private_group(st->st_gid)))
                 return fail(reason, SP_E_AUTH, "other users can change %s (chmod go-w %s)", path,
                             path);
         return 0;
@@ -92,6 +112,18 @@ int config_file_read(const char *path, char *ret, size_t size, char reason[CONFI
                               reason);
         close(fd);
         return r;
+}
+
+bool config_file_is_foreign(const char *path)
+{
+        char text[16] = "";
+        struct stat st;
+        int fd = open("/proc/sys/kernel/overflowuid", O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (fd >= 0)
+                close(fd);
+        return n > 0 && stat(path, &st) == 0 && st.st_uid == strtoul(text, NULL, 10) &&
+               faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0;
 }
 
 static int by_name(const void *a, const void *b)

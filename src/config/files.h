@@ -1,8 +1,9 @@
 /* Reading files of the configuration. A file counts only if nobody but root and this user can change
- * it. Any thread. */
+ * it; a private group of the user may write it, too. Any thread. */
 #ifndef SPANCL_CONFIG_FILES_H
 #define SPANCL_CONFIG_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -16,7 +17,6 @@ enum {
 
 #define CONFIG_SYSTEM_FOLDER "/etc/spancl"
 #define CONFIG_CLIENT_FILE   "client.conf"
-#define CONFIG_SERVER_FILE   CONFIG_SYSTEM_FOLDER "/spancld.conf"
 
 /* Read the file into `ret`, of at most `size` bytes, with a NUL behind it. Returns the length of its
  * text. SP_E_NOENT: there is no file. SP_E_AUTH: others can change the file or its folder. SP_E_LIMIT,
@@ -24,6 +24,10 @@ enum {
  * SP_E_NOENT. */
 SP_NODISCARD int config_file_read(const char *path, char *ret, size_t size,
                                   char reason[CONFIG_REASON_MAX]);
+
+/* Return true if the file belongs to a user who has no number in this user namespace (Flatpak, bwrap),
+ * as root's files there do, and this process can't write it. */
+bool config_file_is_foreign(const char *path);
 
 /* Find the files *.conf of a folder, in the order of their names; hidden ones do not count. Returns
  * their number; 0: there is no folder. If there are more than CONFIG_FILES_MAX, `ret` has some of them. */

@@ -49,9 +49,7 @@ int config_options_parse(int argc, char **argv, struct config_options *ret, char
                                            argv[i]);
                 const struct config_entry *e = config_entry(id);
                 if (e->kind == CONFIG_FLAG) {
-                        if (value)
-                                return config_fail(ret_error, "%s takes no value", e->name);
-                        value = "1";
+                        value = value ? value : "1";
                 } else if (!value && *e->value == '[') {
                         const char *last = strrchr(e->allowed, '|');
                         value = last ? last + 1 : e->allowed;
@@ -85,10 +83,10 @@ enum { FILE_OPTIONS_MAX = 512 };
 static bool is_for_command_line(enum config_id id)
 {
         return id == CONFIG_config || id == CONFIG_ready_fd || id == CONFIG_help ||
-               id == CONFIG_version;
+               id == CONFIG_version || id == CONFIG_print_dns;
 }
 
-/* Check one line. *ret: the option, or CONFIG_COUNT if the line sets nothing. */
+/* Check one line, and find its option. */
 static int check_line(const struct config_line *line, enum config_id *ret, char **ret_error)
 {
         char option[64];
@@ -104,28 +102,39 @@ static int check_line(const struct config_line *line, enum config_id *ret, char 
                                : config_fail(ret_error, "there is no option '%.60s'%s%s", line->key,
                                              near ? "; is it " : "", near ? near + 2 : "");
         }
-        int r = config_check(id, line->value, ret_error);
-        bool off = config_entry(id)->kind == CONFIG_FLAG && !strcmp(line->value, "0");
-        if (!r)
-                *ret = off ? CONFIG_COUNT : id;
-        return r;
+        *ret = id;
+        return config_check(id, line->value, ret_error);
 }
 
 /* Append the line's option to the arguments. */
 static int add_line(struct config_command_line *c, const struct config_line *line,
                     enum config_id id, size_t *at, size_t size)
 {
-        const struct config_entry *e = config_entry(id);
-        bool flag = e->kind == CONFIG_FLAG;
         if (c->argc == FILE_OPTIONS_MAX)
                 return SP_E_LIMIT;
         char *to = c->text + *at;
-        size_t n = (size_t)snprintf(to, size - *at, "%s%s%s", e->name, flag ? "" : "=",
-                                    flag ? "" : line->value);
+        size_t n = (size_t)snprintf(to, size - *at, "%s=%s", config_entry(id)->name, line->value);
         if (n >= size - *at)
                 return SP_E_LIMIT;
         c->argv[c->argc++] = to;
         *at += n + 1;
+        return 0;
+}
+
+/* Note that the line does not count. */
+static int override_line(struct config_command_line *c, const char *path,
+                         const struct config_line *line)
+{
+        char text[CONFIG_PATH_MAX + 128];
+        const char *before = c->overridden ? c->overridden : "";
+        snprintf(text, sizeof(text), "%s%s:%u: %.64s", *before ? ", " : "", path, line->number,
+                 line->key);
+        size_t n = strlen(before);
+        char *all = mem_realloc(c->overridden, n + strlen(text) + 1);
+        if (!all)
+                return SP_E_NOMEM;
+        strcpy(all + n, text);
+        c->overridden = all;
         return 0;
 }
 
@@ -139,10 +148,10 @@ static int take_lines(const struct config_options *given, const char *path, char
                 enum config_id id = CONFIG_COUNT;
                 char *error = NULL;
                 r = check_line(&line, &id, &error);
-                bool dropped = id != CONFIG_COUNT && config_entry(id)->kind == CONFIG_LIST &&
-                               given->list_count;
-                if (!r && id != CONFIG_COUNT && !dropped)
-                        r = add_line(c, &line, id, &at, size);
+                if (!r)
+                        r = config_entry(id)->kind == CONFIG_LIST && given->list_count
+                                    ? override_line(c, path, &line)
+                                    : add_line(c, &line, id, &at, size);
                 if (error || r == SP_E_LIMIT)
                         r = config_fail(ret_error, "%s:%u: %s", path, number,
                                         error ? error : "too many options");
@@ -185,6 +194,7 @@ void config_command_line_fini(struct config_command_line *c)
 {
         mem_free(c->argv);
         mem_free(c->text);
+        mem_free(c->overridden);
         *c = (struct config_command_line){ 0 };
 }
 

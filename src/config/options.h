@@ -18,8 +18,9 @@ struct config_options {
         size_t list_count;
 };
 
-/* Parse argv[1..]: "--name value", "--name=value", flags. SP_E_INVAL with *ret_error, SP_E_NOMEM. The
- * caller frees *ret_error with mem_free, and the result with config_options_fini, also after an error. */
+/* Parse argv[1..]: "--name value", "--name=value", "--flag", "--flag=0". Of several values of one
+ * option the last counts. SP_E_INVAL with *ret_error, SP_E_NOMEM. The caller frees *ret_error with
+ * mem_free, and the result with config_options_fini, also after an error. */
 SP_NODISCARD int config_options_parse(int argc, char **argv, struct config_options *ret,
                                       char **ret_error);
 void config_options_fini(struct config_options *o);
@@ -29,6 +30,9 @@ struct config_command_line {
         int argc;
         char **argv; /* borrowed strings, and those in `text` */
         char *text;
+        /* "FILE:LINE: NAME, ...": the addresses and sockets of the file, which do not count because the
+         * command line has some; NULL: none. */
+        char *overridden;
 };
 
 /* Read the file that `given`, parsed from this command line, names. The result reads no file when it is

@@ -72,7 +72,7 @@ int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
         for (unsigned i = 0; i < POCL_SERVERS_MAX && !r; i++) {
                 char name[48];
                 snprintf(name, sizeof(name), "POCL_REMOTE%u_PARAMETERS", i);
-                const char *text = getenv(name);
+                const char *text = secure_getenv(name);
                 if (!text || !*text)
                         break;
                 r = pocl_add(&all, name, text, ret_error);
@@ -90,7 +90,7 @@ int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
 
 static bool is_there(const char *name)
 {
-        const char *text = getenv(name);
+        const char *text = secure_getenv(name);
         return text && *text;
 }
 
@@ -98,7 +98,7 @@ const char *pocl_sources(void)
 {
         static const char *const all[2][2] = { { "mdns", "mdns,dht" },
                                                { "mdns,dns", "mdns,dns,dht" } };
-        const char *on = getenv("POCL_DISCOVERY");
+        const char *on = secure_getenv("POCL_DISCOVERY");
         if (!on || !*on || !strcmp(on, "0"))
                 return "";
         return all[is_there("POCL_REMOTE_SEARCH_DOMAINS")]
@@ -124,7 +124,7 @@ static const char *pocl_place(char *line, size_t size, unsigned n, unsigned long
                 snprintf(line, size, "emu:pocl%u", n);
                 return NULL;
         case POCL_XRT:
-                if (getenv("POCL_ALMAIF_EXTERNALREGION"))
+                if (secure_getenv("POCL_ALMAIF_EXTERNALREGION"))
                         return "POCL_ALMAIF_EXTERNALREGION: buffers in the memory of an XRT card are "
                                "not supported, only in the kernel's own";
                 snprintf(line, size, "xrt:0:%s:{%s_1}@0x%lx=%s.xclbin,profile=v3", base_name(file),
@@ -184,7 +184,7 @@ int pocl_accelerators(char **ret, char **ret_error)
         for (unsigned i = 0; !r && i < POCL_DEVICES_MAX; i++) {
                 char name[48];
                 snprintf(name, sizeof(name), "POCL_ALMAIF%u_PARAMETERS", i);
-                const char *text = getenv(name);
+                const char *text = secure_getenv(name);
                 if (!text || !*text)
                         break;
                 r = pocl_entry(&out, i, name, text, ret_error);

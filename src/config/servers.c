@@ -36,7 +36,7 @@ static int configured_servers(struct server_spec **ret, size_t *ret_count, char 
 
 const char *config_sources(void)
 {
-        const char *sources = config_is_set(CONFIG_discovery) ? "" : pocl_sources();
+        const char *sources = config_overrides_pocl(CONFIG_discovery) ? "" : pocl_sources();
         if (!*sources)
                 sources = config_text(CONFIG_discovery);
         return strcmp(sources, "none") ? sources : "";

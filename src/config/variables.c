@@ -90,7 +90,7 @@ void config_local_options(const char *accelerators, struct config_local *ret)
 
 const char *config_cache_folder(const char *given, char *path, size_t size)
 {
-        const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+        const char *base = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
         int n;
         if (*given)
                 return given;

@@ -95,7 +95,8 @@ static void choose_format(const struct config_options *o, const struct part *par
         log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
 }
 
-static int run(struct config_options *o, int argc, char **argv, const struct part *part)
+static int run(struct config_options *o, const struct config_command_line *line,
+               const struct part *part)
 {
         if (config_option_flag(o, CONFIG_help)) {
                 print_help();
@@ -128,8 +129,12 @@ static int run(struct config_options *o, int argc, char **argv, const struct par
                 return exporter_main();
         if (part->memory)
                 return meter_main(o, part->memory, part->tasks);
-        if (!part->scratch_dir)
-                return supervisor_main(o, argc, argv);
+        if (!part->scratch_dir) {
+                if (line->overridden)
+                        log_warn("config", "the addresses of the command line replace %s",
+                                 line->overridden);
+                return supervisor_main(o, line->argc, line->argv);
+        }
         return birth(o, getppid()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
 }
 
@@ -205,7 +210,7 @@ int main(int argc, char **argv)
                 mem_free(error);
                 r = 2;
         } else {
-                r = run(&o, line.argc, line.argv, &part);
+                r = run(&o, &line, &part);
         }
         config_options_fini(&o);
         config_command_line_fini(&line);

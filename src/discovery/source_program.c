@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ enum { STACK = 64 << 10, FDS_MAX = 65536 };
 
 /* Both children run in this process's memory, as those of posix_spawn do, while this thread sleeps. */
 struct launch {
-        char *const *argv;
+        char *const *argv, *const *environment;
         int in, out;
         uint8_t *stack; /* of the second child */
         int error;      /* 0, or errno */
@@ -52,7 +53,7 @@ IN_CHILD static int run_program(void *arg)
         if (syscall(SYS_dup3, l->in, 0, 0) == 0 && syscall(SYS_dup3, l->out, 1, 0) == 1) {
                 close_others();
                 (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, mask_size);
-                (void)syscall(SYS_execve, l->argv[0], l->argv, environ);
+                (void)syscall(SYS_execve, l->argv[0], l->argv, l->environment);
         }
         l->error = errno;
         (void)syscall(SYS_exit_group, 127);
@@ -96,11 +97,13 @@ static int above_2(int fd)
 
 int source_program_start(char *const argv[], int *ret_fd)
 {
+        static char *const none[] = { NULL };
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return SP_E_LIMIT;
         uint8_t *stacks = mem_alloc(2 * STACK);
         struct launch l = { .argv = argv,
+                            .environment = getauxval(AT_SECURE) ? none : environ,
                             .in = above_2(open("/dev/null", O_RDONLY | O_CLOEXEC)),
                             .out = above_2(ends[1]),
                             .stack = stacks };

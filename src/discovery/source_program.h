@@ -4,9 +4,10 @@
 
 #include "base/status.h"
 
-/* Start the program `argv[0]`, a path, with the environment of this process. *ret_fd is the reading
- * end of a pipe from its standard output: non-blocking, closed on exec; the caller closes it, and
- * the program then ends. Standard input is empty, standard error this process's.
+/* Start the program `argv[0]`, a path, with the environment of this process, or with none if this
+ * process has more rights than its user (setuid). *ret_fd is the reading end of a pipe from its
+ * standard output: non-blocking, closed on exec; the caller closes it, and the program then ends.
+ * Standard input is empty, standard error this process's.
  *
  * The program is no child of this process: wait() does not see it, and no SIGCHLD comes for it. The
  * init process, or the nearest subreaper, is its parent. It has a session (setsid) of its own, so

@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], 
 
 int keys_folder(const char *given, char ret[KEYS_PATH_MAX])
 {
-        const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+        const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
         int n;
         if (!given || !*given)
                 given = config_text(CONFIG_keys);

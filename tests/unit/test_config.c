@@ -337,7 +337,7 @@ static void wrong_options_are_explained(void **state)
                 { "--linger", "soon", "--linger" },
                 { "--linger", "86401", "86400" },
                 { "--backend", "cuda", "native, reference" },
-                { "--insecure=1", NULL, "takes no value" },
+                { "--insecure=yes", NULL, "it takes 0 or 1" },
                 { "--advertise=smoke", NULL, "off, mdns" },
                 { "SPANCL_LOG", "debug", "SPANCL_LOG" },
                 { "stray", NULL, "stray" },

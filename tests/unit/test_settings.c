@@ -172,7 +172,7 @@ static void a_file_that_others_can_write_does_not_count(void **state)
         char path[256];
         snprintf(path, sizeof(path), "%s/client.conf", home);
         put(home, "client.conf", "SPANCL_SERVERS=a\n");
-        assert_int_equal(chmod(path, 0664), 0);
+        assert_int_equal(chmod(path, 0646), 0);
         load();
         assert_false(config_is_set(CONFIG_servers));
         faults_name("chmod go-w");
@@ -188,7 +188,12 @@ static void a_file_that_others_can_write_does_not_count(void **state)
                 load();
                 assert_false(config_is_set(CONFIG_servers));
                 faults_name("belongs to another user");
-                assert_int_equal(chown(path, 0, 0), 0);
+                assert_int_equal(chown(path, 0, 12345), 0);
+                assert_int_equal(chmod(path, 0664), 0);
+                load();
+                assert_false(config_is_set(CONFIG_servers));
+                faults_name("chmod go-w");
+                assert_int_equal(chown(path, 0, 0), 0); /* root's group has root alone */
         }
         load();
         assert_string_equal(config_text(CONFIG_servers), "a");
@@ -290,6 +295,15 @@ static void variables_of_pocl_come_before_files(void **state)
         assert_string_equal(specs[0].name, "c");
         config_servers_free(specs, count);
         unsetenv("POCL_REMOTE0_PARAMETERS");
+        put(home, "client.conf", "SPANCL_DISCOVERY=none\n");
+        load();
+        assert_string_equal(config_sources(), "");
+        setenv("POCL_DISCOVERY", "1", 1);
+        assert_string_equal(config_sources(), "mdns");
+        setenv("SPANCL_DISCOVERY", "none", 1);
+        assert_string_equal(config_sources(), "");
+        unsetenv("SPANCL_DISCOVERY");
+        unsetenv("POCL_DISCOVERY");
         put(home, "client.conf", "SPANCL_SERVERS=a:b\n");
         load();
         assert_int_equal(config_servers(&specs, &count, &error), SP_E_INVAL);
@@ -343,18 +357,25 @@ static void the_command_line_overrides_the_file(void **state)
         put(etc, "spancld.conf",
             "# here\nlisten = a:1\nlisten=b:2\nlinger=5\nsessions=7\ninsecure=1\nsocket=/x\n");
         snprintf(option, sizeof(option), "--config=%s/spancld.conf", etc);
-        char name[] = "spancld", linger[] = "--linger=6", listen[] = "--listen=c:3";
-        char *file_alone[] = { name, option }, *both[] = { name, option, linger, listen };
+        char name[] = "spancld", linger[] = "--linger=6", listen[] = "--listen=c:3",
+             secure[] = "--insecure=0", lines[3 * sizeof(option)];
+        char *file_alone[] = { name, option }, *both[] = { name, option, linger, listen, secure };
         assert_int_equal(parse_server(&s, 2, file_alone), 0);
         assert_int_equal(s.o.list_count, 3);
         assert_string_equal(s.o.list[1].value, "b:2");
         assert_int_equal(config_option_number(&s.o, CONFIG_linger), 5);
         assert_true(config_option_flag(&s.o, CONFIG_insecure));
         assert_string_equal(config_option_text(&s.o, CONFIG_config), ""); /* not read again */
+        assert_null(s.line.overridden);
         server_done(&s);
 
-        assert_int_equal(parse_server(&s, 4, both), 0);
+        assert_int_equal(parse_server(&s, 5, both), 0);
         assert_int_equal(s.o.list_count, 1);
+        assert_false(config_option_flag(&s.o, CONFIG_insecure));
+        const char *path = strchr(option, '=') + 1;
+        snprintf(lines, sizeof(lines), "%s:2: listen, %s:3: listen, %s:7: socket", path, path,
+                 path);
+        assert_string_equal(s.line.overridden, lines);
         assert_string_equal(s.o.list[0].value, "c:3");
         assert_int_equal(config_option_number(&s.o, CONFIG_linger), 6);
         assert_int_equal(config_option_number(&s.o, CONFIG_sessions), 7);
@@ -374,6 +395,8 @@ static void a_server_refuses_a_wrong_file(void **state)
                 { "insecure=yes\n", "0 or 1" },
                 { "ready-fd=3\n", "only the command line takes --ready-fd" },
                 { "config=/x\n", "only the command line takes --config" },
+                { "print-dns=lab.example\n", "only the command line takes --print-dns" },
+                { "advertise=1\n", "spancld.conf:1: --advertise: '1' is not allowed" },
         };
         char option[300], path[256], name[] = "spancld";
         char *argv[] = { name, option };

@@ -273,7 +273,7 @@ static void add_usual(struct search *s)
 
 static const char *env(const char *name)
 {
-        const char *value = getenv(name);
+        const char *value = secure_getenv(name);
         return value && *value ? value : NULL;
 }
 

@@ -25,7 +25,7 @@ void room_note(char text[ROOM_NOTE_MAX])
         *text = 0;
         for (size_t i = 0; i < array_size(folders); i++) {
                 struct statvfs fs;
-                const char *path = getenv(folders[i].variable);
+                const char *path = secure_getenv(folders[i].variable);
                 if (!path || statvfs(path, &fs) < 0)
                         continue;
                 unsigned long long left = (unsigned long long)fs.f_bavail * fs.f_frsize;

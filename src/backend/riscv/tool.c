@@ -17,7 +17,7 @@ extern char **environ;
 
 bool tool_find(const char *const *names, char ret[PATH_MAX])
 {
-        const char *path = getenv("PATH");
+        const char *path = secure_getenv("PATH");
         for (; path && *names; names++) {
                 for (const char *p = path; *p;) {
                         const char *end = strchrnul(p, ':');
@@ -33,7 +33,7 @@ bool tool_find(const char *const *names, char ret[PATH_MAX])
 
 int tool_folder(const char *base, char ret[PATH_MAX])
 {
-        const char *tmp = getenv("TMPDIR");
+        const char *tmp = secure_getenv("TMPDIR");
         if (!base)
                 base = tmp && *tmp == '/' ? tmp : "/tmp";
         int n = snprintf(ret, PATH_MAX, "%s/spancl-riscv-XXXXXX", base);

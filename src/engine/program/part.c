@@ -114,7 +114,7 @@ static bool make_folder(struct build *b, const struct build_input *in, char fold
                         cl_int *ret_status)
 {
         const struct engine *e = b->engine;
-        const char *base = e->scratch_dir ? e->scratch_dir : getenv("TMPDIR");
+        const char *base = e->scratch_dir ? e->scratch_dir : secure_getenv("TMPDIR");
         bool all = e->scratch_dir || e->params.in_process;
         *ret_status = CL_SUCCESS;
         if (all ? !in->headers->data.size && !strstr(in->options, "-I") : !in->embedded)
