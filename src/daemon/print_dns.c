@@ -26,7 +26,7 @@ static bool is_domain(const char *text)
         for (size_t n; *text; text += n + (text[n] == '.')) {
                 n = strspn(text,
                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
-                if (!n || n > HOST_MAX || (text[n] && text[n] != '.'))
+                if (!n || n > HOST_MAX || (text[n] && (text[n] != '.' || !text[n + 1])))
                         return false;
         }
         return true;
@@ -93,10 +93,14 @@ static unsigned print_named(const char *host, const char *domain, const char *na
 
 int print_dns(const struct config_options *o)
 {
-        const char *domain = config_option_text(o, CONFIG_print_dns);
+        char domain[DOMAIN_MAX + 3];
         struct address at;
         struct gate gate;
         char host[HOST_MAX + 1];
+        size_t n = (size_t)snprintf(domain, sizeof(domain), "%s",
+                                    config_option_text(o, CONFIG_print_dns));
+        if (n > 1 && n < sizeof(domain) && domain[n - 1] == '.')
+                domain[n - 1] = 0; /* the root's dot, which each line has */
         if (!is_domain(domain)) {
                 fprintf(stderr, "spancld: --print-dns %s: not a domain\n", domain);
                 return 2;

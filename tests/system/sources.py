@@ -550,8 +550,17 @@ def printed_records_lead_to_the_server():
             assert got["addresses"] == ["192.0.2.9"] and got["port"] == 7788 and got["protocol"] >= 1, got
 
 
+def a_dot_behind_the_domain_changes_nothing():
+    with tempfile.TemporaryDirectory() as keys:
+        texts = [subprocess.run([BUILD / "bin/spancld", "--print-dns", domain, "--listen", "192.0.2.9:7788", "--keys", keys],
+                                stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=True).stdout
+                 for domain in ("lab.example", "lab.example.")]
+    assert texts[0] == texts[1] and ".." not in texts[0], texts
+
+
 def records_are_printed_for_a_domain_and_a_network_only():
-    for options in (("x y", "--listen", "*:7777"), ("a..b", "--listen", "*:7777"), ("lab.example",),
+    for options in (("x y", "--listen", "*:7777"), ("a..b", "--listen", "*:7777"), (".", "--listen", "*:7777"),
+                    ("a..", "--listen", "*:7777"), ("lab.example",),
                     ("lab.example", "--listen", "localhost")):
         done = subprocess.run([BUILD / "bin/spancld", "--print-dns", *options], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
