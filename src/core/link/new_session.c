@@ -56,16 +56,15 @@ static void retire(struct server *s) REQUIRES(client_held)
         server_free(s, false);
 }
 
-/* `quiet`: no call is in the midst of anything. CLIENT_SERVERS_MAX: there is none now. */
+/* A number that is free, or whose server can retire. `quiet`: no call is in the midst of anything.
+ * CLIENT_SERVERS_MAX: there is none now. */
 static unsigned find_number(struct client *c, bool quiet) REQUIRES(client_held)
 {
         if (c->server_count < CLIENT_SERVERS_MAX)
                 return c->server_count;
         for (unsigned i = 0; quiet && i < c->server_count; i++) {
-                if (!is_forgotten(c->servers[i]))
-                        continue;
-                retire(c->servers[i]);
-                return i;
+                if (is_forgotten(c->servers[i]))
+                        return i;
         }
         return CLIENT_SERVERS_MAX;
 }
@@ -106,6 +105,8 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
         }
         if (number == c->server_count)
                 c->server_count++;
+        else
+                retire(c->servers[number]);
         c->servers[number] = n;
         n->sessions.first->sessions.last = n;
         *ret = n;
