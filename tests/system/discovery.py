@@ -21,11 +21,11 @@ HANG_S = 300  # a watchdog, not a claim about speed
 class Server(Servers):
     """One server with built-in kernels, perhaps with keys."""
 
-    def __init__(self, keys=None):
+    def __init__(self, keys=None, transport="tcp"):
         options = ["--backend", "reference", "--devices", "0"]
         if keys:
             options += ["--keys", str(keys)]
-        super().__init__(BUILD, 1, options)
+        super().__init__(BUILD, 1, options, transport=transport)
 
     def record(self, name, **more):
         return {"name": name, "addresses": ["127.0.0.1"], "port": self.ports[0], **more}
@@ -188,6 +188,54 @@ def a_configured_server_is_not_found_again():
     client.expect("list", "a")
     client.end()
     server.stop()
+
+
+def a_server_that_does_not_answer_hides_no_other_one():
+    """Its record names the same port of another loopback address, where nobody listens."""
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one", addresses=["127.0.0.2"], id="dead"),
+                 server.record("one", addresses=["::1"], id="other"), server.record("one"))
+    client = Client(folder.source, SPANCL_DISCOVERY_WAIT="0")
+    client.expect("until a", "a")
+    client.end()
+    server.stop()
+
+
+def a_server_known_in_two_ways_goes_when_both_have_ended():
+    folder = Folder()
+    server = Server()
+    name = f"127.0.0.1:{server.ports[0]}"
+    folder.write()
+    client = Client(folder.source)
+    client.expect("list", "-")
+    client.expect(f"add {name}", "ok")
+    client.expect("until a", "a")
+    folder.write(server.record("one"))
+    client.expect("until a", "a")
+    client.expect(f"remove {name}", "ok")
+    client.expect("until b", "b")
+    client.expect(f"add {name}", "ok")
+    client.expect("list", "b")
+    folder.write()
+    client.expect("until a", "a")
+    client.expect(f"remove {name}", "ok")
+    client.expect("until -", "-")
+    client.end()
+    server.stop()
+
+
+def unix_sockets_are_servers_of_their_own():
+    servers = [Server(transport="unix") for _ in range(2)]
+    client = Client(None)
+    client.expect("list", "-")
+    client.expect(f"add {servers[0].address(0)}", "ok")
+    client.expect("until a", "a")
+    client.expect(f"add {servers[1].address(0)}", "ok")
+    client.expect("until ab", "ab")
+    client.end()
+    for server in servers:
+        server.stop()
 
 
 def strangers_are_not_connected_to():

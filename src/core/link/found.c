@@ -33,6 +33,7 @@ struct found {
         unsigned target_count;
         bool by_program; /* the program has named it */
         bool present;    /* it has a current target */
+        bool added;      /* its devices have joined the client's */
         bool twin;       /* it is a server that the client has otherwise */
         uint64_t tried_ns;
 };
@@ -196,14 +197,19 @@ static bool is_current(const struct found *f, const struct server_spec *spec)
 
 /* ---- twins ---------------------------------------------------------------------------------- */
 
-/* Do both addresses lead to one server, as far as can be told without a resolver? */
-static bool same_place(const struct server_spec *a, const struct server_spec *b)
+static bool is_usual_loopback(const struct address *a)
 {
-        struct address x, y;
-        if (!a->address || !b->address || address_parse(a->address, &x) < 0 ||
-            address_parse(b->address, &y) < 0 || x.port != y.port)
+        return address_is_here(a) && (strncmp(a->host, "127.", 4) || !strcmp(a->host, "127.0.0.1"));
+}
+
+/* Do both addresses lead to one server, as far as can be told without a resolver? Only a name, as
+ * localhost, and the first number of each kind stand for each other: a host has many loopbacks. */
+static bool same_place(const struct address *x, const struct address *y)
+{
+        if ((x->ops->caps ^ y->ops->caps) & TRANSPORT_PEERS || x->port != y->port)
                 return false;
-        return !strcmp(x.host, y.host) || (address_is_here(&x) && address_is_here(&y));
+        return !strcmp(x->host, y->host) ||
+               (x->ops->caps & TRANSPORT_PEERS && is_usual_loopback(x) && is_usual_loopback(y));
 }
 
 /* Does the configuration name the host as the record does? */
@@ -216,6 +222,26 @@ static bool same_name(const struct server_spec *configured, const struct server_
         return !strncmp(found->name, a.host, n) && (found->name[n] == ' ' || found->name[n] == '.');
 }
 
+/* Is the server that `spec` leads to, with the key `identity` ("": not known), this one? One that was
+ * found has to be there: anybody can announce an address. Else both records have to say the same. */
+static bool is_same(struct server *s, const struct server_spec *spec, const char *identity)
+{
+        struct address x, y;
+        if (!s->spec->address || address_parse(s->spec->address, &x) < 0 ||
+            address_parse(spec->address, &y) < 0)
+                return false;
+        const char *first = s->sessions.first->identity;
+        const char *key = *s->identity ? s->identity : *first ? first : x.key;
+        bool same_key = !strcmp(key, identity);
+        if (*key && *identity && !same_key)
+                return false;
+        if (same_key && *key && same_name(s->spec, spec))
+                return true;
+        bool there = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
+        return found_of(s) && !there ? !strcmp(s->spec->address, spec->address)
+                                     : same_place(&x, &y);
+}
+
 /* The server that is the same as `spec`, which has the key `identity` ("": not known). */
 static struct server *find_twin(struct client *c, const struct found *f,
                                 const struct server_spec *spec, const char *identity)
@@ -223,13 +249,27 @@ static struct server *find_twin(struct client *c, const struct found *f,
 {
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
-                if (found_of(s) == f || found_is_gone(s) || s->state == SERVER_LOST)
-                        continue;
-                if (same_place(s->spec, spec) ||
-                    (*identity && !strcmp(s->identity, identity) && same_name(s->spec, spec)))
+                if (found_of(s) != f && !found_is_gone(s) && s->state != SERVER_LOST &&
+                    is_same(s, spec, identity))
                         return s;
         }
         return NULL;
+}
+
+/* Find out if the client has the server otherwise: by the address where it was last, or by the one
+ * that is to be tried first. */
+static void look_for_twin(struct client *c, struct found *f) REQUIRES(client_held)
+{
+        const struct server *last = f->first ? f->first->sessions.last : NULL;
+        if (last && !is_current(f, last->spec))
+                last = NULL;
+        const struct server_spec *spec = last ? last->spec : &next_target(f, NULL)->spec;
+        struct address a;
+        const char *key = address_parse(spec->address, &a) == 0 ? a.key : "";
+        struct server *twin = find_twin(c, f, spec, last && *last->identity ? last->identity : key);
+        if (twin && !f->twin)
+                log_info("client", "%s is the server %s", spec->name, server_name(twin));
+        f->twin = twin != NULL;
 }
 
 /* ---- sessions ------------------------------------------------------------------------------- */
@@ -248,24 +288,15 @@ static bool leave(struct found *f) REQUIRES(client_held)
         return false;
 }
 
-static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
+static void begin_first(struct client *c, struct found *f) REQUIRES(client_held)
 {
         struct target *t = next_target(f, NULL);
-        struct address a;
-        bool parsed = address_parse(t->spec.address, &a) == 0;
-        struct server *twin = find_twin(c, f, &t->spec, parsed ? a.key : "");
-        f->twin = twin != NULL;
-        if (twin) {
-                log_info("client", "%s is the server %s", t->spec.name, server_name(twin));
-                return false;
-        }
         int r = server_add(c, &t->spec, &f->first);
         if (r == 0)
                 f->first->found = f;
         else
                 tell_full(c, t->spec.name, r);
         f->tried_ns = client_now_ns(c);
-        return true;
 }
 
 /* Do what is due. True: look again in a second. */
@@ -279,10 +310,14 @@ static bool step(struct client *c, struct found *f) REQUIRES(client_held)
                 f->twin = false;
                 return leave(f);
         }
+        if (!before || f->twin || !f->first)
+                look_for_twin(c, f);
         if (f->twin)
                 return leave(f);
-        if (!f->first)
-                return begin_first(c, f);
+        if (!f->first) {
+                begin_first(c, f);
+                return true;
+        }
         struct server *last = f->first->sessions.last;
         if (last->state == SERVER_UP)
                 return false;
@@ -294,6 +329,20 @@ static bool step(struct client *c, struct found *f) REQUIRES(client_held)
                 (void)!server_move(last, &t->spec); /* else the next time */
         }
         return true;
+}
+
+/* The same for all: first for those that are gone, because others may be their twins. */
+static bool step_all(struct client *c) REQUIRES(client_held)
+{
+        bool again = false;
+        for (unsigned there = 0; there < 2; there++) {
+                list_each(f, &c->found.all, struct found, link)
+                {
+                        if ((next_target(f, NULL) != NULL) == there)
+                                again |= step(c, f);
+                }
+        }
+        return again;
 }
 
 void found_tidy(struct client *c)
@@ -335,7 +384,7 @@ bool found_came(struct server *s)
 {
         struct client *c = s->client;
         struct found *f = found_of(s);
-        if (!f || (s != s->sessions.first && s->sessions.first->device_count))
+        if (!f || f->added)
                 return false;
         if (s != s->sessions.first)
                 adopt(s);
@@ -349,6 +398,7 @@ bool found_came(struct server *s)
         server_tell_added(s);
         if (client_add_devices(c, s) < 0)
                 log_error("client", "%s: out of memory", server_name(s));
+        f->added = true;
         log_info("client", "the server %s is there", server_name(s));
         return true;
 }
@@ -401,7 +451,7 @@ static bool on_found(void *user, const struct discovery_item *items, size_t coun
                          "`spancl discover` lists them",
                          strangers);
         c->found.strangers = strangers;
-        list_each(f, &c->found.all, struct found, link) again |= step(c, f);
+        again |= step_all(c);
         c->found.settled |= settled;
         client_changed(c);
         if (c->wait.pumping)
@@ -518,8 +568,8 @@ int found_remove(struct client *c, const char *servers)
         for (size_t i = 0; r == 0 && i < all.count; i++) {
                 struct found *f = find(c, all.specs[i].name);
                 list_each(t, &f->targets, struct target, link) t->current = false;
-                step(c, f);
         }
+        step_all(c);
         config_servers_free(all.specs, all.count);
         client_changed(c);
         return r;
