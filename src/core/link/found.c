@@ -503,6 +503,7 @@ void found_end(struct client *c)
 void found_abandon(struct client *c) LOCK_UNCHECKED
 {
         discovery_abandon(c->found.discovery);
+        c->found.discovery = NULL;
 }
 
 void found_fini(struct client *c) LOCK_UNCHECKED
