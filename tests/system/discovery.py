@@ -202,6 +202,18 @@ def a_server_that_does_not_answer_hides_no_other_one():
     server.stop()
 
 
+def a_server_that_does_not_answer_at_one_address_is_tried_at_the_next():
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one", addresses=["127.0.0.2", "127.0.0.1"]))
+    client = Client(folder.source, SPANCL_DISCOVERY_WAIT="0")
+    client.expect("until a", "a")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    server.stop()
+
+
 def a_server_known_in_two_ways_goes_when_both_have_ended():
     folder = Folder()
     server = Server()

@@ -288,15 +288,17 @@ static bool leave(struct found *f) REQUIRES(client_held)
         return false;
 }
 
-static void begin_first(struct client *c, struct found *f) REQUIRES(client_held)
+/* False: there is no number for it. */
+static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
 {
         struct target *t = next_target(f, NULL);
         int r = server_add(c, &t->spec, &f->first);
         if (r == 0)
                 f->first->found = f;
-        else
+        else if (r != SP_E_LIMIT || !c->sessions.due)
                 tell_full(c, t->spec.name, r);
         f->tried_ns = client_now_ns(c);
+        return r != SP_E_LIMIT;
 }
 
 /* Do what is due. True: look again in a second. */
@@ -343,6 +345,18 @@ static bool step_all(struct client *c) REQUIRES(client_held)
                 }
         }
         return again;
+}
+
+void found_begin_first(struct client *c)
+{
+        list_each(f, &c->found.all, struct found, link)
+        {
+                if (!f->present || f->twin || f->first)
+                        continue;
+                look_for_twin(c, f);
+                if (!f->twin && !begin_first(c, f))
+                        break;
+        }
 }
 
 void found_tidy(struct client *c)
