@@ -13,9 +13,11 @@
 #include "transport/address.h"
 
 enum {
-        FOUND_MAX = 256,         /* servers in the life of the client, beside those never tried */
-        TARGETS_MAX = 64,        /* addresses of one server in the life of the client */
-        TRY_NEXT_NS = 2000000000 /* so long one address is tried while there are others */
+        FOUND_MAX = 256,          /* servers in the life of the client, beside those never tried */
+        TARGETS_MAX = 64,         /* addresses of one server */
+        TRIED_MAX = 4,            /* servers of the network with one key that have not answered */
+        TRY_NEXT_NS = 2000000000, /* so long one address is tried while there are others */
+        GIVE_WAY_NS = 2000000000  /* so long one server is tried while others wait */
 };
 
 /* A place where the server is, or was. Links borrow the specification, so it stays. */
@@ -36,6 +38,7 @@ struct found {
         bool added;      /* its devices have joined the client's */
         bool twin;       /* it is a server that the client has otherwise */
         uint64_t tried_ns;
+        uint64_t begun_ns; /* its session, or when that gave way */
 };
 
 bool found_are_searched(const struct client *c)
@@ -122,13 +125,37 @@ static void found_free(struct found *f)
         mem_free(f);
 }
 
+/* Does a server borrow the target? */
+static bool is_borrowed(struct client *c, const struct target *t) REQUIRES(client_held)
+{
+        for (unsigned i = 0; i < c->server_count; i++)
+                if (c->servers[i]->spec == &t->spec || c->servers[i]->sessions.moves_to == &t->spec)
+                        return true;
+        list_each(s, &c->sessions.retired, struct server, sessions.retired)
+        {
+                if (s->spec == &t->spec)
+                        return true;
+        }
+        return false;
+}
+
+static bool has_borrowed(struct client *c, const struct found *f) REQUIRES(client_held)
+{
+        list_each(t, &f->targets, struct target, link)
+        {
+                if (is_borrowed(c, t))
+                        return true;
+        }
+        return false;
+}
+
 /* Anybody may announce any number of servers. True: there is room for another one. */
 static bool make_room(struct client *c) REQUIRES(client_held)
 {
         unsigned count = 0;
         list_each(f, &c->found.all, struct found, link)
         {
-                if (!f->present && !f->first && !next_target(f, NULL))
+                if (!f->present && !f->first && !next_target(f, NULL) && !has_borrowed(c, f))
                         found_free(f);
                 else
                         count++;
@@ -163,8 +190,20 @@ static struct found *find_or_make(struct client *c, const char *identity) REQUIR
         return f;
 }
 
+/* A target of `f` that is not current and that no server borrows. NULL: there is none. */
+static struct target *unused_target(struct client *c, struct found *f) REQUIRES(client_held)
+{
+        list_each(t, &f->targets, struct target, link)
+        {
+                if (!t->current && !is_borrowed(c, t))
+                        return t;
+        }
+        return NULL;
+}
+
 /* Take `spec` over. */
-static void add_target(struct found *f, struct server_spec *spec)
+static void add_target(struct client *c, struct found *f, struct server_spec *spec)
+        REQUIRES(client_held)
 {
         list_each(t, &f->targets, struct target, link)
         {
@@ -174,14 +213,20 @@ static void add_target(struct found *f, struct server_spec *spec)
                         return;
                 }
         }
-        struct target *t = f->target_count < TARGETS_MAX ? mem_zalloc(sizeof(*t)) : NULL;
+        struct target *t =
+                f->target_count < TARGETS_MAX ? mem_zalloc(sizeof(*t)) : unused_target(c, f);
         if (!t) {
                 server_spec_fini(spec);
-                return; /* out of memory, or it moves about too much */
+                return; /* out of memory, or it has too many */
+        }
+        if (f->target_count < TARGETS_MAX) {
+                f->target_count++;
+        } else {
+                server_spec_fini(&t->spec);
+                list_remove(&t->link);
         }
         t->spec = *spec;
         t->current = true;
-        f->target_count++;
         list_append(&f->targets, &t->link);
 }
 
@@ -288,13 +333,62 @@ static bool leave(struct found *f) REQUIRES(client_held)
         return false;
 }
 
+/* The network's word? Then the identity begins with the key. */
+static bool is_networks(const struct found *f)
+{
+        return !f->by_program && strspn(f->identity, "0123456789abcdef") == DISCOVERED_KEY;
+}
+
+/* Anybody can copy a key into any number of records. So servers of the network that have not
+ * answered take turns. Returns the one that has been tried for the longest time: of those with the
+ * key of `f`, if `f` is one, and more than TRIED_MAX - 1 are tried; if `any`, of all. */
+static struct found *find_tried(struct client *c, const struct found *f, bool any)
+        REQUIRES(client_held)
+{
+        struct found *oldest = NULL;
+        unsigned count = 0;
+        list_each(g, &c->found.all, struct found, link)
+        {
+                if (!g->first || g->added || g->first->sessions.last != g->first ||
+                    g->first->state != SERVER_NEW || g->by_program)
+                        continue;
+                if (!any && (!is_networks(f) || !is_networks(g) ||
+                             strncmp(f->identity, g->identity, DISCOVERED_KEY) != 0))
+                        continue;
+                count++;
+                oldest = oldest && oldest->begun_ns <= g->begun_ns ? oldest : g;
+        }
+        return any || count >= TRIED_MAX ? oldest : NULL;
+}
+
+/* Give the session of `g`, which has not answered, to `f`. `g` waits behind the others. */
+static void give_way(struct client *c, struct found *g, struct found *f) REQUIRES(client_held)
+{
+        uint64_t now = client_now_ns(c);
+        if (now - g->begun_ns < GIVE_WAY_NS)
+                return;
+        f->first = g->first;
+        f->first->found = f;
+        f->begun_ns = f->tried_ns = now;
+        g->first = NULL;
+        list_remove(&g->link);
+        list_append(&c->found.all, &g->link);
+        (void)!server_move(f->first, &next_target(f, NULL)->spec); /* it can't fail: it is new */
+}
+
 /* False: there is no number for it. */
 static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
 {
         struct target *t = next_target(f, NULL);
-        int r = server_add(c, &t->spec, &f->first);
+        struct found *other = find_tried(c, f, false);
+        int r = other ? SP_E_LIMIT : server_add(c, &t->spec, &f->first);
+        if (r == SP_E_LIMIT && !other)
+                other = find_tried(c, f, true);
+        f->begun_ns = client_now_ns(c);
         if (r == 0)
                 f->first->found = f;
+        else if (other)
+                give_way(c, other, f);
         else if (r != SP_E_LIMIT || !c->sessions.due)
                 tell_full(c, t->spec.name, r);
         f->tried_ns = client_now_ns(c);
@@ -436,7 +530,7 @@ static void take_item(struct client *c, const struct discovery_item *item) REQUI
         for (unsigned i = 0; f && i < d->address_count; i++) {
                 struct server_spec spec;
                 if (discovered_spec(d, item->use, i, &spec) == 0)
-                        add_target(f, &spec);
+                        add_target(c, f, &spec);
         }
 }
 
@@ -559,7 +653,7 @@ int found_add(struct client *c, const char *servers)
                         continue;
                 }
                 f->by_program = true;
-                add_target(f, &all.specs[i]);
+                add_target(c, f, &all.specs[i]);
                 step(c, f);
                 if (!f->first && !f->twin)
                         r = SP_E_LIMIT;
