@@ -567,7 +567,7 @@ static bool on_found(void *user, const struct discovery_item *items, size_t coun
         else
                 client_poll(c); /* links of sessions that have ended */
         client_unlock(c);
-        return again;
+        return again || strangers; /* the user may pair with them now */
 }
 
 /* Have the sources reported, and their servers answered? */
