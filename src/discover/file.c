@@ -51,16 +51,26 @@ static void put_gone(const char *id)
         put(end, sizeof(end) - 1);
 }
 
-static void read_file(const char *path, struct buf *ret)
+/* False: it is there, and can't be read; that is reported once. */
+static bool read_file(const char *path, struct buf *ret)
 {
+        static int told;
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        int error = fd < 0 ? errno : 0;
         ssize_t n = 1;
         while (fd >= 0 && n > 0 && ret->size < FILE_MAX && buf_reserve(ret, 64 << 10) == 0) {
                 n = read(fd, ret->data + ret->size, 64 << 10);
+                error = n < 0 ? errno : 0;
                 ret->size += n > 0 ? (size_t)n : 0;
         }
         if (fd >= 0)
                 close(fd);
+        if (error == ENOENT)
+                error = 0;
+        if (error && error != told)
+                fprintf(stderr, "discover-file: %s can't be read: %s\n", path, strerror(error));
+        told = error;
+        return !error;
 }
 
 /* Report the file's servers, and those of `known` that it does not have any more. */
@@ -68,7 +78,10 @@ static void report(const char *path, struct records *known)
 {
         static struct records now; /* too large for a stack */
         struct buf text = { 0 };
-        read_file(path, &text);
+        if (!read_file(path, &text)) {
+                buf_fini(&text);
+                return; /* the servers that were known stay */
+        }
         now.told_bad = known->told_bad;
         now.told_full = known->told_full;
         char *end = (char *)text.data + text.size;
@@ -105,8 +118,16 @@ static void wait_for_change(int watch)
                 exit(0);
         /* A program that writes a file line by line has soon written all. */
         (void)poll(NULL, 0, SETTLE_MS);
-        while (read(watch, events, sizeof(events)) > 0)
-                ;
+        for (ssize_t n; (n = read(watch, events, sizeof(events))) > 0;) {
+                struct inotify_event e;
+                for (ssize_t at = 0; at < n; at += (ssize_t)sizeof(e) + e.len) {
+                        memcpy(&e, events + at, sizeof(e));
+                        if (!(e.mask & IN_IGNORED))
+                                continue;
+                        fprintf(stderr, "discover-file: its folder is gone\n");
+                        exit(1);
+                }
+        }
 }
 
 int main(int argc, char **argv)

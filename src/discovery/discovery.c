@@ -15,9 +15,13 @@
 #include "config/entries.h"
 #include "discovery/records.h"
 #include "discovery/source_program.h"
+#include "os/clock.h"
 #include "os/thread.h"
 
-enum { ROUND = 1 << 20 }; /* bytes of one source between two calls of `changed` */
+enum {
+        ROUND = 1 << 20,     /* bytes of one source between two calls of `changed` */
+        TELL_NS = 100000000, /* at least so long between two calls */
+};
 
 struct source {
         char *name;
@@ -127,8 +131,11 @@ static bool read_source(struct source *s)
                         break;
                 if (n <= 0) {
                         log_info("discovery", "%s: its program has ended", s->name);
-                        close(s->fd);
-                        s->fd = -1;
+                        (void)records_feed(&s->records, s->name, "\n",
+                                           1); /* its last line may lack it */
+                        int fd = s->fd;
+                        s->fd = -1; /* first: a child of a fork closes the others */
+                        close(fd);
                         return true;
                 }
                 changed |= records_feed(&s->records, s->name, data, (size_t)n);
@@ -172,14 +179,15 @@ static bool tell(struct discovery *d)
 static void *run(void *arg)
 {
         struct discovery *d = arg;
-        bool again = tell(d);
+        bool again = tell(d), changed = false;
+        uint64_t told_ns = clock_now_ns();
         for (;;) {
                 struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
                                                                  .events = POLLIN } };
-                bool changed = false;
                 for (size_t i = 0; i < d->source_count; i++)
                         p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
-                int n = poll(p, d->source_count + 1, again ? DISCOVERY_AGAIN_MS : -1);
+                uint64_t at = told_ns + (changed ? TELL_NS : DISCOVERY_AGAIN_MS * 1000000ull);
+                int n = poll(p, d->source_count + 1, changed || again ? clock_poll_ms(at) : -1);
                 eventfd_t count;
                 if (p[0].revents && eventfd_read(d->wake, &count) == 0)
                         changed = true;
@@ -188,8 +196,13 @@ static void *run(void *arg)
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
                         if (p[i + 1].revents)
                                 changed |= read_source(&d->sources[i]);
-                if (changed || (n == 0 && again))
+                /* Strangers decide how often records change. */
+                uint64_t now = clock_now_ns();
+                if ((changed && now - told_ns >= TELL_NS) || (n == 0 && again)) {
+                        changed = false;
                         again = tell(d);
+                        told_ns = clock_now_ns();
+                }
         }
 }
 

@@ -24,7 +24,7 @@ struct discovery_item {
 
 /* The servers are these now, in the order of the sources. `settled`: all sources have reported what
  * they find at first, or have ended. Return true to be called again in about a second even if
- * nothing changes. */
+ * nothing changes. Changes within 0.1 s are one call. */
 typedef bool (*discovery_fn)(void *user, const struct discovery_item *items, size_t count,
                              bool settled);
 
@@ -41,7 +41,7 @@ SP_NODISCARD int discovery_new(const char *sources, discovery_fn changed, void *
  * takes. NULL is allowed. */
 struct discovery *discovery_free(struct discovery *d);
 
-/* Have `changed` called soon. Any thread. NULL is allowed. */
+/* Have `changed` called within 0.1 s. Any thread. NULL is allowed. */
 void discovery_poke(struct discovery *d);
 
 /* In the child of a fork, which has no such thread: close the descriptors. Nothing is freed. */

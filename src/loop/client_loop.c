@@ -53,6 +53,7 @@ struct client_loop {
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
 struct attach {
+        char *address; /* dial.address */
         struct client_loop *loop;
         struct dial_params dial;
         struct buf
@@ -272,6 +273,7 @@ static void attach_free(struct attach *a)
         condition_fini(&a->given_up);
         lock_fini(&a->lock);
         buf_fini(&a->early);
+        mem_free(a->address);
         mem_free(a);
 }
 
@@ -360,7 +362,11 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
 {
         struct attach *a = mem_zalloc(sizeof(*a));
         struct attach_start *start = mem_alloc(sizeof(*start));
-        if (!a || !start) {
+        if (a && l->spec->address) /* the thread may outlive the link */
+                a->address = mem_strdup(l->spec->address);
+        if (!a || !start || (l->spec->address && !a->address)) {
+                if (a)
+                        mem_free(a->address);
                 mem_free(a);
                 mem_free(start);
                 return SP_E_NOMEM;
@@ -372,7 +378,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         a->until_ns = when.until_ns;
         a->fresh = when.fresh;
         a->dial = (struct dial_params){
-                .address = l->spec->address,
+                .address = a->address,
                 .timeout_ms = loop->timeout_ms,
                 .role = DIAL_CLIENT,
                 .lane = lane,

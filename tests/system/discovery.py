@@ -21,11 +21,11 @@ HANG_S = 300  # a watchdog, not a claim about speed
 class Server(Servers):
     """One server with built-in kernels, perhaps with keys."""
 
-    def __init__(self, keys=None):
+    def __init__(self, keys=None, transport="tcp"):
         options = ["--backend", "reference", "--devices", "0"]
         if keys:
             options += ["--keys", str(keys)]
-        super().__init__(BUILD, 1, options)
+        super().__init__(BUILD, 1, options, transport=transport)
 
     def record(self, name, **more):
         return {"name": name, "addresses": ["127.0.0.1"], "port": self.ports[0], **more}
@@ -190,6 +190,66 @@ def a_configured_server_is_not_found_again():
     server.stop()
 
 
+def a_server_that_does_not_answer_hides_no_other_one():
+    """Its record names the same port of another loopback address, where nobody listens."""
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one", addresses=["127.0.0.2"], id="dead"),
+                 server.record("one", addresses=["::1"], id="other"), server.record("one"))
+    client = Client(folder.source, SPANCL_DISCOVERY_WAIT="0")
+    client.expect("until a", "a")
+    client.end()
+    server.stop()
+
+
+def a_server_that_does_not_answer_at_one_address_is_tried_at_the_next():
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one", addresses=["127.0.0.2", "127.0.0.1"]))
+    client = Client(folder.source, SPANCL_DISCOVERY_WAIT="0")
+    client.expect("until a", "a")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    server.stop()
+
+
+def a_server_known_in_two_ways_goes_when_both_have_ended():
+    folder = Folder()
+    server = Server()
+    name = f"127.0.0.1:{server.ports[0]}"
+    folder.write()
+    client = Client(folder.source)
+    client.expect("list", "-")
+    client.expect(f"add {name}", "ok")
+    client.expect("until a", "a")
+    folder.write(server.record("one"))
+    client.expect("until a", "a")
+    client.expect(f"remove {name}", "ok")
+    client.expect("until b", "b")
+    client.expect(f"add {name}", "ok")
+    client.expect("list", "b")
+    folder.write()
+    client.expect("until a", "a")
+    client.expect(f"remove {name}", "ok")
+    client.expect("until -", "-")
+    client.end()
+    server.stop()
+
+
+def unix_sockets_are_servers_of_their_own():
+    servers = [Server(transport="unix") for _ in range(2)]
+    client = Client(None)
+    client.expect("list", "-")
+    client.expect(f"add {servers[0].address(0)}", "ok")
+    client.expect("until a", "a")
+    client.expect(f"add {servers[1].address(0)}", "ok")
+    client.expect("until ab", "ab")
+    client.end()
+    for server in servers:
+        server.stop()
+
+
 def strangers_are_not_connected_to():
     """Neither a stranger's key, nor an address of another host without a key, nor nonsense."""
     folder = Folder()
@@ -237,13 +297,14 @@ def a_paired_server_is_used_with_its_key_and_no_other():
 
 
 def floods_do_no_harm():
-    """10,000 servers that do not answer, and one that does."""
+    """100 servers that do not answer, one that does, and 10,000 that do not."""
     folder = Folder()
     server = Server()
     program = folder.path / "program"
-    program.write_text("#!/bin/sh\necho '" + json.dumps(server.record("one")) + "'\n"
-                       "for i in $(seq 10000); do echo '{\"name\":\"'$i'\","
-                       "\"addresses\":[\"127.0.0.1\"],\"port\":1}'; done\n")
+    line = "echo '{\"name\":\"'$i'\",\"addresses\":[\"127.0.0.2\"],\"port\":'$i'}'"
+    program.write_text(f"#!/bin/sh\nfor i in $(seq 100); do {line}; done\n"
+                       "echo '" + json.dumps(server.record("one")) + "'\n"
+                       f"for i in $(seq 101 10000); do {line}; done\n")
     program.chmod(0o755)
     client = Client(f"exec:{program}", SPANCL_DISCOVERY_WAIT="0")
     client.expect("until a", "a")

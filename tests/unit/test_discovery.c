@@ -24,6 +24,7 @@
 #include "discovery/discovery.h"
 #include "discovery/records.h"
 #include "discovery/source_program.h"
+#include "os/clock.h"
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
@@ -328,12 +329,14 @@ struct heard {
         unsigned port;
         enum discovered_use use;
         bool settled;
+        unsigned calls;
 };
 
 static bool hear(void *user, const struct discovery_item *items, size_t count, bool settled)
 {
         struct heard *h = user;
         pthread_mutex_lock(&h->lock);
+        h->calls++;
         h->count = count;
         h->settled = settled;
         h->port = count ? items[0].record->port : 0;
@@ -398,6 +401,54 @@ static void a_source_that_ends_counts_as_settled(void **state)
         discovery_free(d);
 }
 
+/* Makes a program of this text, and a source of that. */
+static void write_program(const char *path, const char *text, char source[80])
+{
+        write_file(path, text);
+        assert_int_equal(chmod(path, 0700), 0);
+        snprintf(source, 80, "exec:%s", path);
+}
+
+static void the_last_line_of_a_program_needs_no_newline(void **state)
+{
+        (void)state;
+        struct heard h = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+        struct discovery *d;
+        char folder[] = "/tmp/spancl-discovery-XXXXXX", path[64], source[80], *error = NULL;
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/program", folder);
+        write_program(path,
+                      "#!/bin/sh\nprintf '{\"name\":\"a\",\"addresses\":[\"::1\"],\"port\":5}'\n",
+                      source);
+        assert_int_equal(discovery_new(source, hear, &h, &d, &error), 0);
+        await(&h, 1, 5);
+        discovery_free(d);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(folder), 0);
+}
+
+/* Each line of it is a change. */
+static void a_program_that_changes_its_mind_all_the_time_is_heard_now_and_then(void **state)
+{
+        (void)state;
+        struct heard h = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+        struct discovery *d;
+        char folder[] = "/tmp/spancl-discovery-XXXXXX", path[64], source[80], *error = NULL;
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/program", folder);
+        write_program(path,
+                      "#!/bin/sh\nfor i in $(seq 9999); do\n"
+                      "echo '{\"name\":\"a\",\"addresses\":[\"::1\"],\"port\":'$i'}'\ndone\n",
+                      source);
+        uint64_t begin = clock_now_ns();
+        assert_int_equal(discovery_new(source, hear, &h, &d, &error), 0);
+        await(&h, 1, 9999);
+        discovery_free(d);
+        assert_in_range(h.calls, 1, 2 + (clock_now_ns() - begin) / 100000000);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(folder), 0);
+}
+
 static void other_names_are_not_sources(void **state)
 {
         (void)state;
@@ -428,6 +479,9 @@ int main(void)
                 cmocka_unit_test(a_program_that_is_not_there_is_an_error),
                 cmocka_unit_test(a_file_is_watched),
                 cmocka_unit_test(a_source_that_ends_counts_as_settled),
+                cmocka_unit_test(the_last_line_of_a_program_needs_no_newline),
+                cmocka_unit_test(
+                        a_program_that_changes_its_mind_all_the_time_is_heard_now_and_then),
                 cmocka_unit_test(other_names_are_not_sources),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,9 +13,11 @@
 #include "transport/address.h"
 
 enum {
-        FOUND_MAX = 256,         /* servers in the life of the client, beside those never tried */
-        TARGETS_MAX = 64,        /* addresses of one server in the life of the client */
-        TRY_NEXT_NS = 2000000000 /* so long one address is tried while there are others */
+        FOUND_MAX = 256,          /* servers in the life of the client, beside those never tried */
+        TARGETS_MAX = 64,         /* addresses of one server */
+        TRIED_MAX = 4,            /* servers of the network with one key that have not answered */
+        TRY_NEXT_NS = 2000000000, /* so long one address is tried while there are others */
+        GIVE_WAY_NS = 2000000000  /* so long one server is tried while others wait */
 };
 
 /* A place where the server is, or was. Links borrow the specification, so it stays. */
@@ -33,8 +35,10 @@ struct found {
         unsigned target_count;
         bool by_program; /* the program has named it */
         bool present;    /* it has a current target */
+        bool added;      /* its devices have joined the client's */
         bool twin;       /* it is a server that the client has otherwise */
         uint64_t tried_ns;
+        uint64_t begun_ns; /* its session, or when that gave way */
 };
 
 bool found_are_searched(const struct client *c)
@@ -121,13 +125,37 @@ static void found_free(struct found *f)
         mem_free(f);
 }
 
+/* Does a server borrow the target? */
+static bool is_borrowed(struct client *c, const struct target *t) REQUIRES(client_held)
+{
+        for (unsigned i = 0; i < c->server_count; i++)
+                if (c->servers[i]->spec == &t->spec || c->servers[i]->sessions.moves_to == &t->spec)
+                        return true;
+        list_each(s, &c->sessions.retired, struct server, sessions.retired)
+        {
+                if (s->spec == &t->spec)
+                        return true;
+        }
+        return false;
+}
+
+static bool has_borrowed(struct client *c, const struct found *f) REQUIRES(client_held)
+{
+        list_each(t, &f->targets, struct target, link)
+        {
+                if (is_borrowed(c, t))
+                        return true;
+        }
+        return false;
+}
+
 /* Anybody may announce any number of servers. True: there is room for another one. */
 static bool make_room(struct client *c) REQUIRES(client_held)
 {
         unsigned count = 0;
         list_each(f, &c->found.all, struct found, link)
         {
-                if (!f->present && !f->first && !next_target(f, NULL))
+                if (!f->present && !f->first && !next_target(f, NULL) && !has_borrowed(c, f))
                         found_free(f);
                 else
                         count++;
@@ -162,8 +190,20 @@ static struct found *find_or_make(struct client *c, const char *identity) REQUIR
         return f;
 }
 
+/* A target of `f` that is not current and that no server borrows. NULL: there is none. */
+static struct target *unused_target(struct client *c, struct found *f) REQUIRES(client_held)
+{
+        list_each(t, &f->targets, struct target, link)
+        {
+                if (!t->current && !is_borrowed(c, t))
+                        return t;
+        }
+        return NULL;
+}
+
 /* Take `spec` over. */
-static void add_target(struct found *f, struct server_spec *spec)
+static void add_target(struct client *c, struct found *f, struct server_spec *spec)
+        REQUIRES(client_held)
 {
         list_each(t, &f->targets, struct target, link)
         {
@@ -173,14 +213,20 @@ static void add_target(struct found *f, struct server_spec *spec)
                         return;
                 }
         }
-        struct target *t = f->target_count < TARGETS_MAX ? mem_zalloc(sizeof(*t)) : NULL;
+        struct target *t =
+                f->target_count < TARGETS_MAX ? mem_zalloc(sizeof(*t)) : unused_target(c, f);
         if (!t) {
                 server_spec_fini(spec);
-                return; /* out of memory, or it moves about too much */
+                return; /* out of memory, or it has too many */
+        }
+        if (f->target_count < TARGETS_MAX) {
+                f->target_count++;
+        } else {
+                server_spec_fini(&t->spec);
+                list_remove(&t->link);
         }
         t->spec = *spec;
         t->current = true;
-        f->target_count++;
         list_append(&f->targets, &t->link);
 }
 
@@ -196,15 +242,19 @@ static bool is_current(const struct found *f, const struct server_spec *spec)
 
 /* ---- twins ---------------------------------------------------------------------------------- */
 
-/* Do both addresses lead to one server, as far as can be told without a resolver? */
-static bool same_place(const struct server_spec *a, const struct server_spec *b)
+static bool is_usual_loopback(const struct address *a)
 {
-        struct address x, y;
-        if (!a->address || !b->address || address_parse(a->address, &x) < 0 ||
-            address_parse(b->address, &y) < 0 || x.port != y.port)
+        return address_is_here(a) && (strncmp(a->host, "127.", 4) || !strcmp(a->host, "127.0.0.1"));
+}
+
+/* Do both addresses lead to one server, as far as can be told without a resolver? Only a name, as
+ * localhost, and the first number of each kind stand for each other: a host has many loopbacks. */
+static bool same_place(const struct address *x, const struct address *y)
+{
+        if ((x->ops->caps ^ y->ops->caps) & TRANSPORT_PEERS || x->port != y->port)
                 return false;
-        bool ip = x.ops->caps & y.ops->caps & TRANSPORT_PEERS; /* loopback has several addresses */
-        return !strcmp(x.host, y.host) || (ip && address_is_here(&x) && address_is_here(&y));
+        return !strcmp(x->host, y->host) ||
+               (x->ops->caps & TRANSPORT_PEERS && is_usual_loopback(x) && is_usual_loopback(y));
 }
 
 /* Does the configuration name the host as the record does? */
@@ -217,6 +267,26 @@ static bool same_name(const struct server_spec *configured, const struct server_
         return !strncmp(found->name, a.host, n) && (found->name[n] == ' ' || found->name[n] == '.');
 }
 
+/* Is the server that `spec` leads to, with the key `identity` ("": not known), this one? One that was
+ * found has to be there: anybody can announce an address. Else both records have to say the same. */
+static bool is_same(struct server *s, const struct server_spec *spec, const char *identity)
+{
+        struct address x, y;
+        if (!s->spec->address || address_parse(s->spec->address, &x) < 0 ||
+            address_parse(spec->address, &y) < 0)
+                return false;
+        const char *first = s->sessions.first->identity;
+        const char *key = *s->identity ? s->identity : *first ? first : x.key;
+        bool same_key = !strcmp(key, identity);
+        if (*key && *identity && !same_key)
+                return false;
+        if (same_key && *key && same_name(s->spec, spec))
+                return true;
+        bool there = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
+        return found_of(s) && !there ? !strcmp(s->spec->address, spec->address)
+                                     : same_place(&x, &y);
+}
+
 /* The server that is the same as `spec`, which has the key `identity` ("": not known). */
 static struct server *find_twin(struct client *c, const struct found *f,
                                 const struct server_spec *spec, const char *identity)
@@ -224,13 +294,27 @@ static struct server *find_twin(struct client *c, const struct found *f,
 {
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
-                if (found_of(s) == f || found_is_gone(s) || s->state == SERVER_LOST)
-                        continue;
-                if (same_place(s->spec, spec) ||
-                    (*identity && !strcmp(s->identity, identity) && same_name(s->spec, spec)))
+                if (found_of(s) != f && !found_is_gone(s) && s->state != SERVER_LOST &&
+                    is_same(s, spec, identity))
                         return s;
         }
         return NULL;
+}
+
+/* Find out if the client has the server otherwise: by the address where it was last, or by the one
+ * that is to be tried first. */
+static void look_for_twin(struct client *c, struct found *f) REQUIRES(client_held)
+{
+        const struct server *last = f->first ? f->first->sessions.last : NULL;
+        if (last && !is_current(f, last->spec))
+                last = NULL;
+        const struct server_spec *spec = last ? last->spec : &next_target(f, NULL)->spec;
+        struct address a;
+        const char *key = address_parse(spec->address, &a) == 0 ? a.key : "";
+        struct server *twin = find_twin(c, f, spec, last && *last->identity ? last->identity : key);
+        if (twin && !f->twin)
+                log_info("client", "%s is the server %s", spec->name, server_name(twin));
+        f->twin = twin != NULL;
 }
 
 /* ---- sessions ------------------------------------------------------------------------------- */
@@ -249,24 +333,66 @@ static bool leave(struct found *f) REQUIRES(client_held)
         return false;
 }
 
+/* The network's word? Then the identity begins with the key. */
+static bool is_networks(const struct found *f)
+{
+        return !f->by_program && strspn(f->identity, "0123456789abcdef") == DISCOVERED_KEY;
+}
+
+/* Anybody can copy a key into any number of records. So servers of the network that have not
+ * answered take turns. Returns the one that has been tried for the longest time: of those with the
+ * key of `f`, if `f` is one, and more than TRIED_MAX - 1 are tried; if `any`, of all. */
+static struct found *find_tried(struct client *c, const struct found *f, bool any)
+        REQUIRES(client_held)
+{
+        struct found *oldest = NULL;
+        unsigned count = 0;
+        list_each(g, &c->found.all, struct found, link)
+        {
+                if (!g->first || g->added || g->first->sessions.last != g->first ||
+                    g->first->state != SERVER_NEW || g->by_program)
+                        continue;
+                if (!any && (!is_networks(f) || !is_networks(g) ||
+                             strncmp(f->identity, g->identity, DISCOVERED_KEY) != 0))
+                        continue;
+                count++;
+                oldest = oldest && oldest->begun_ns <= g->begun_ns ? oldest : g;
+        }
+        return any || count >= TRIED_MAX ? oldest : NULL;
+}
+
+/* Give the session of `g`, which has not answered, to `f`. `g` waits behind the others. */
+static void give_way(struct client *c, struct found *g, struct found *f) REQUIRES(client_held)
+{
+        uint64_t now = client_now_ns(c);
+        if (now - g->begun_ns < GIVE_WAY_NS)
+                return;
+        f->first = g->first;
+        f->first->found = f;
+        f->begun_ns = f->tried_ns = now;
+        g->first = NULL;
+        list_remove(&g->link);
+        list_append(&c->found.all, &g->link);
+        (void)!server_move(f->first, &next_target(f, NULL)->spec); /* it can't fail: it is new */
+}
+
+/* False: there is no number for it. */
 static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
 {
         struct target *t = next_target(f, NULL);
-        struct address a;
-        bool parsed = address_parse(t->spec.address, &a) == 0;
-        struct server *twin = find_twin(c, f, &t->spec, parsed ? a.key : "");
-        f->twin = twin != NULL;
-        if (twin) {
-                log_info("client", "%s is the server %s", t->spec.name, server_name(twin));
-                return false;
-        }
-        int r = server_add(c, &t->spec, &f->first);
+        struct found *other = find_tried(c, f, false);
+        int r = other ? SP_E_LIMIT : server_add(c, &t->spec, &f->first);
+        if (r == SP_E_LIMIT && !other)
+                other = find_tried(c, f, true);
+        f->begun_ns = client_now_ns(c);
         if (r == 0)
                 f->first->found = f;
-        else
+        else if (other)
+                give_way(c, other, f);
+        else if (r != SP_E_LIMIT || !c->sessions.due)
                 tell_full(c, t->spec.name, r);
         f->tried_ns = client_now_ns(c);
-        return true;
+        return r != SP_E_LIMIT;
 }
 
 /* Do what is due. True: look again in a second. */
@@ -280,10 +406,14 @@ static bool step(struct client *c, struct found *f) REQUIRES(client_held)
                 f->twin = false;
                 return leave(f);
         }
+        if (!before || f->twin || !f->first)
+                look_for_twin(c, f);
         if (f->twin)
                 return leave(f);
-        if (!f->first)
-                return begin_first(c, f);
+        if (!f->first) {
+                begin_first(c, f);
+                return true;
+        }
         struct server *last = f->first->sessions.last;
         if (last->state == SERVER_UP)
                 return false;
@@ -295,6 +425,32 @@ static bool step(struct client *c, struct found *f) REQUIRES(client_held)
                 (void)!server_move(last, &t->spec); /* else the next time */
         }
         return true;
+}
+
+/* The same for all: first for those that are gone, because others may be their twins. */
+static bool step_all(struct client *c) REQUIRES(client_held)
+{
+        bool again = false;
+        for (unsigned there = 0; there < 2; there++) {
+                list_each(f, &c->found.all, struct found, link)
+                {
+                        if ((next_target(f, NULL) != NULL) == there)
+                                again |= step(c, f);
+                }
+        }
+        return again;
+}
+
+void found_begin_first(struct client *c)
+{
+        list_each(f, &c->found.all, struct found, link)
+        {
+                if (!f->present || f->twin || f->first)
+                        continue;
+                look_for_twin(c, f);
+                if (!f->twin && !begin_first(c, f))
+                        break;
+        }
 }
 
 void found_tidy(struct client *c)
@@ -336,7 +492,7 @@ bool found_came(struct server *s)
 {
         struct client *c = s->client;
         struct found *f = found_of(s);
-        if (!f || (s != s->sessions.first && s->sessions.first->device_count))
+        if (!f || f->added)
                 return false;
         if (s != s->sessions.first)
                 adopt(s);
@@ -350,6 +506,7 @@ bool found_came(struct server *s)
         server_tell_added(s);
         if (client_add_devices(c, s) < 0)
                 log_error("client", "%s: out of memory", server_name(s));
+        f->added = true;
         log_info("client", "the server %s is there", server_name(s));
         return true;
 }
@@ -373,7 +530,7 @@ static void take_item(struct client *c, const struct discovery_item *item) REQUI
         for (unsigned i = 0; f && i < d->address_count; i++) {
                 struct server_spec spec;
                 if (discovered_spec(d, item->use, i, &spec) == 0)
-                        add_target(f, &spec);
+                        add_target(c, f, &spec);
         }
 }
 
@@ -402,7 +559,7 @@ static bool on_found(void *user, const struct discovery_item *items, size_t coun
                          "`spancl discover` lists them",
                          strangers);
         c->found.strangers = strangers;
-        list_each(f, &c->found.all, struct found, link) again |= step(c, f);
+        again |= step_all(c);
         c->found.settled |= settled;
         client_changed(c);
         if (c->wait.pumping)
@@ -410,7 +567,7 @@ static bool on_found(void *user, const struct discovery_item *items, size_t coun
         else
                 client_poll(c); /* links of sessions that have ended */
         client_unlock(c);
-        return again;
+        return again || strangers; /* the user may pair with them now */
 }
 
 /* Have the sources reported, and their servers answered? */
@@ -454,6 +611,7 @@ void found_end(struct client *c)
 void found_abandon(struct client *c) LOCK_UNCHECKED
 {
         discovery_abandon(c->found.discovery);
+        c->found.discovery = NULL;
 }
 
 void found_fini(struct client *c) LOCK_UNCHECKED
@@ -495,7 +653,7 @@ int found_add(struct client *c, const char *servers)
                         continue;
                 }
                 f->by_program = true;
-                add_target(f, &all.specs[i]);
+                add_target(c, f, &all.specs[i]);
                 step(c, f);
                 if (!f->first && !f->twin)
                         r = SP_E_LIMIT;
@@ -519,8 +677,8 @@ int found_remove(struct client *c, const char *servers)
         for (size_t i = 0; r == 0 && i < all.count; i++) {
                 struct found *f = find(c, all.specs[i].name);
                 list_each(t, &f->targets, struct target, link) t->current = false;
-                step(c, f);
         }
+        step_all(c);
         config_servers_free(all.specs, all.count);
         client_changed(c);
         return r;

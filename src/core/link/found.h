@@ -29,6 +29,9 @@ bool found_came(struct server *s) REQUIRES(client_held);
 /* A session of `s` has ended, or lost its connections. */
 void found_lost(struct server *s) REQUIRES(client_held);
 
+/* Begin the sessions of servers for which there was no number. No call is in the midst of anything. */
+void found_begin_first(struct client *c) REQUIRES(client_held);
+
 /* End the sessions of servers that are gone, and that contexts had until now. */
 void found_tidy(struct client *c) REQUIRES(client_held);
 

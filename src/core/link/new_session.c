@@ -56,16 +56,15 @@ static void retire(struct server *s) REQUIRES(client_held)
         server_free(s, false);
 }
 
-/* `quiet`: no call is in the midst of anything. CLIENT_SERVERS_MAX: there is none now. */
+/* A number that is free, or whose server can retire. `quiet`: no call is in the midst of anything.
+ * CLIENT_SERVERS_MAX: there is none now. */
 static unsigned find_number(struct client *c, bool quiet) REQUIRES(client_held)
 {
         if (c->server_count < CLIENT_SERVERS_MAX)
                 return c->server_count;
         for (unsigned i = 0; quiet && i < c->server_count; i++) {
-                if (!is_forgotten(c->servers[i]))
-                        continue;
-                retire(c->servers[i]);
-                return i;
+                if (is_forgotten(c->servers[i]))
+                        return i;
         }
         return CLIENT_SERVERS_MAX;
 }
@@ -106,6 +105,8 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
         }
         if (number == c->server_count)
                 c->server_count++;
+        else
+                retire(c->servers[number]);
         c->servers[number] = n;
         n->sessions.first->sessions.last = n;
         *ret = n;
@@ -126,6 +127,8 @@ static bool is_quiet(const struct client *c) REQUIRES(client_held)
 int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
 {
         int r = c->io->open ? begin(c, spec, NULL, is_quiet(c), ret) : SP_E_UNSUPP;
+        if (r == SP_E_LIMIT && !is_quiet(c))
+                c->sessions.due = true;
         progress_wake(c);
         c->io->wake(c->io_user);
         return r;
@@ -134,6 +137,11 @@ int server_add(struct client *c, const struct server_spec *spec, struct server *
 int server_move(struct server *s, const struct server_spec *spec)
 {
         struct client *c = s->client;
+        if (s->state == SERVER_NEW) { /* the receiver does it: it may sleep on the link */
+                s->sessions.moves_to = spec;
+                c->io->wake(c->io_user);
+                return 0;
+        }
         s->spec = spec;
         if (s->state != SERVER_LOST)
                 server_lost(s, SP_E_LINK, "it has moved");
@@ -166,6 +174,7 @@ void servers_begin_sessions(struct client *c)
                 if (s->state == SERVER_LOST && is_wanted(s) && open_anew(s, true) < 0)
                         c->sessions.due = true;
         }
+        found_begin_first(c);
 }
 
 /* ---- the new session ------------------------------------------------------------------------ */
@@ -247,13 +256,25 @@ static void devices_came(struct request *q) REQUIRES(client_held)
         buf_fini(&q->info);
 }
 
+/* It has not been reached yet, and has another address now. Nothing has used the session. */
+static int open_elsewhere(struct server *s) REQUIRES(client_held)
+{
+        struct client *c = s->client;
+        struct io_link *link = s->link;
+        s->spec = s->sessions.moves_to;
+        s->sessions.moves_to = NULL;
+        s->link = NULL;
+        c->io->close(c->io_user, link, false);
+        return c->io->open(c->io_user, s->spec, s->session, client_now_ns(c), &s->link);
+}
+
 bool server_opening(struct server *s)
 {
         struct client *c = s->client;
         if (s->receiving || !s->link)
                 return false;
         s->receiving = true;
-        int r = c->io->receive(c->io_user, s->link);
+        int r = s->sessions.moves_to ? open_elsewhere(s) : c->io->receive(c->io_user, s->link);
         s->receiving = false;
         if (r < 0)
                 server_lost(s, r, status_text(r));

@@ -66,7 +66,9 @@ struct server {
                 struct server *last;  /* of the first: the newest */
                 unsigned fruitless;   /* sessions before it that brought no devices */
                 struct request ask;   /* for the devices of a later one */
-                struct list retired;  /* client's: a first one without a number */
+                const struct server_spec
+                        *moves_to;   /* where it is to be reached now; NULL: `spec` */
+                struct list retired; /* client's: a first one without a number */
         } sessions;
 
         /* peers.c */
