@@ -37,7 +37,9 @@ static cl_int result(int r)
         }
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, const char *servers)
+/* Add or remove servers, as `change` does. */
+static cl_int change_servers(cl_platform_id platform, const char *servers,
+                             int (*change)(struct client *c, const char *servers))
 {
         struct client *c;
         cl_int e = servers ? find_client(platform, &c) : CL_INVALID_VALUE;
@@ -45,22 +47,19 @@ CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, cons
                 return e;
         client_lock(c);
         connect_configured(c);
-        int r = found_add(c, servers);
+        int r = change(c, servers);
         client_unlock(c);
         return result(r);
 }
 
+CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, const char *servers)
+{
+        return change_servers(platform, servers, found_add);
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clRemoveServersSPANCL(cl_platform_id platform, const char *servers)
 {
-        struct client *c;
-        cl_int e = servers ? find_client(platform, &c) : CL_INVALID_VALUE;
-        if (e != CL_SUCCESS)
-                return e;
-        client_lock(c);
-        connect_configured(c);
-        int r = found_remove(c, servers);
-        client_unlock(c);
-        return result(r);
+        return change_servers(platform, servers, found_remove);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetServersSPANCL(cl_platform_id platform, size_t param_value_size,

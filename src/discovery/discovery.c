@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/installed.h"
@@ -16,7 +14,9 @@
 #include "discovery/records.h"
 #include "discovery/source_program.h"
 #include "os/clock.h"
+#include "os/poll.h"
 #include "os/thread.h"
+#include "os/wakeup.h"
 
 enum {
         ROUND = 1 << 20,     /* bytes of one source between two calls of `changed` */
@@ -35,7 +35,7 @@ struct discovery {
         void *user;
         struct source sources[DISCOVERY_SOURCES_MAX];
         size_t source_count;
-        int wake; /* eventfd */
+        int wake; /* os/wakeup.h */
         atomic_bool ending;
         thread_id thread;
         bool started;
@@ -187,10 +187,11 @@ static void *run(void *arg)
                 for (size_t i = 0; i < d->source_count; i++)
                         p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
                 uint64_t at = told_ns + (changed ? TELL_NS : DISCOVERY_AGAIN_MS * 1000000ull);
-                int n = poll(p, d->source_count + 1, changed || again ? clock_poll_ms(at) : -1);
-                eventfd_t count;
-                if (p[0].revents && eventfd_read(d->wake, &count) == 0)
+                int n = poll_until(p, d->source_count + 1, changed || again ? at : UINT64_MAX);
+                if (n > 0 && p[0].revents) {
+                        wakeup_clear(d->wake);
                         changed = true;
+                }
                 if (atomic_load(&d->ending))
                         return NULL;
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
@@ -217,7 +218,7 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
                 return SP_E_NOMEM;
         d->changed = changed;
         d->user = user;
-        d->wake = eventfd(0, EFD_CLOEXEC);
+        d->wake = wakeup_new();
         int r = d->wake < 0 ? SP_E_LIMIT : 0;
         for (const char *p = sources + strspn(sources, blanks); *p && !r; p += strspn(p, blanks)) {
                 size_t size = strcspn(p, blanks);
@@ -238,7 +239,7 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
 void discovery_poke(struct discovery *d)
 {
         if (d)
-                (void)eventfd_write(d->wake, 1);
+                wakeup_set(d->wake);
 }
 
 void discovery_abandon(struct discovery *d)

@@ -113,7 +113,8 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
         char *error = NULL;
         int r = l->spec->accelerators ? config_accelerators(&l->accelerators, &error) : 0;
         if (r < 0) {
-                snprintf(reply->text, sizeof(reply->text), "%s", error ? error : status_text(r));
+                snprintf(reply->text, sizeof(reply->text), "in-process: %s",
+                         error ? error : status_text(r));
                 mem_free(error);
                 return r;
         }

@@ -401,30 +401,29 @@ static void a_source_that_ends_counts_as_settled(void **state)
         discovery_free(d);
 }
 
-/* Makes a program of this text, and a source of that. */
-static void write_program(const char *path, const char *text, char source[80])
+/* Run a program of this text as a source, until it has reported one server with this port. */
+static void hear_program(struct heard *h, const char *text, unsigned port)
 {
+        struct discovery *d;
+        char folder[] = "/tmp/spancl-discovery-XXXXXX", path[64], source[80], *error = NULL;
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof(path), "%s/program", folder);
+        snprintf(source, sizeof(source), "exec:%s", path);
         write_file(path, text);
         assert_int_equal(chmod(path, 0700), 0);
-        snprintf(source, 80, "exec:%s", path);
+        assert_int_equal(discovery_new(source, hear, h, &d, &error), 0);
+        await(h, 1, port);
+        discovery_free(d);
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rmdir(folder), 0);
 }
 
 static void the_last_line_of_a_program_needs_no_newline(void **state)
 {
         (void)state;
         struct heard h = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
-        struct discovery *d;
-        char folder[] = "/tmp/spancl-discovery-XXXXXX", path[64], source[80], *error = NULL;
-        assert_non_null(mkdtemp(folder));
-        snprintf(path, sizeof(path), "%s/program", folder);
-        write_program(path,
-                      "#!/bin/sh\nprintf '{\"name\":\"a\",\"addresses\":[\"::1\"],\"port\":5}'\n",
-                      source);
-        assert_int_equal(discovery_new(source, hear, &h, &d, &error), 0);
-        await(&h, 1, 5);
-        discovery_free(d);
-        assert_int_equal(unlink(path), 0);
-        assert_int_equal(rmdir(folder), 0);
+        hear_program(
+                &h, "#!/bin/sh\nprintf '{\"name\":\"a\",\"addresses\":[\"::1\"],\"port\":5}'\n", 5);
 }
 
 /* Each line of it is a change. */
@@ -432,21 +431,12 @@ static void a_program_that_changes_its_mind_all_the_time_is_heard_now_and_then(v
 {
         (void)state;
         struct heard h = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
-        struct discovery *d;
-        char folder[] = "/tmp/spancl-discovery-XXXXXX", path[64], source[80], *error = NULL;
-        assert_non_null(mkdtemp(folder));
-        snprintf(path, sizeof(path), "%s/program", folder);
-        write_program(path,
-                      "#!/bin/sh\nfor i in $(seq 9999); do\n"
-                      "echo '{\"name\":\"a\",\"addresses\":[\"::1\"],\"port\":'$i'}'\ndone\n",
-                      source);
         uint64_t begin = clock_now_ns();
-        assert_int_equal(discovery_new(source, hear, &h, &d, &error), 0);
-        await(&h, 1, 9999);
-        discovery_free(d);
+        hear_program(&h,
+                     "#!/bin/sh\nfor i in $(seq 9999); do\n"
+                     "echo '{\"name\":\"a\",\"addresses\":[\"::1\"],\"port\":'$i'}'\ndone\n",
+                     9999);
         assert_in_range(h.calls, 1, 2 + (clock_now_ns() - begin) / 100000000);
-        assert_int_equal(unlink(path), 0);
-        assert_int_equal(rmdir(folder), 0);
 }
 
 static void other_names_are_not_sources(void **state)

@@ -13,7 +13,7 @@
 #include "transport/address.h"
 
 enum {
-        FOUND_MAX = 256,          /* servers in the life of the client, beside those never tried */
+        FOUND_MAX = 256,          /* servers that are there, or have had a session */
         TARGETS_MAX = 64,         /* addresses of one server */
         TRIED_MAX = 4,            /* servers of the network with one key that have not answered */
         TRY_NEXT_NS = 2000000000, /* so long one address is tried while there are others */
@@ -384,14 +384,13 @@ static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
         int r = other ? SP_E_LIMIT : server_add(c, &t->spec, &f->first);
         if (r == SP_E_LIMIT && !other)
                 other = find_tried(c, f, true);
-        f->begun_ns = client_now_ns(c);
+        f->begun_ns = f->tried_ns = client_now_ns(c);
         if (r == 0)
                 f->first->found = f;
         else if (other)
                 give_way(c, other, f);
         else if (r != SP_E_LIMIT || !c->sessions.due)
                 tell_full(c, t->spec.name, r);
-        f->tried_ns = client_now_ns(c);
         return r != SP_E_LIMIT;
 }
 

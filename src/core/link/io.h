@@ -28,7 +28,7 @@ struct io_connect {
         uint64_t id[2], key[2];         /* of the session: hello's hi, lo */
         /* Out: */
         int status;        /* 0, or the SP_E_* why not */
-        char text[256];    /* what the server said about it; "" if nothing */
+        char text[256];    /* the cause, after the name of the server; "": unknown */
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1];   /* where servers of its host reach it; "": nowhere */

@@ -424,23 +424,15 @@ static void ask_devices(struct server *s, struct request *q) REQUIRES(client_hel
         server_send(s);
 }
 
-/* Does the text begin with the server's name, perhaps without a scheme or with the usual port? */
-static bool names_server(struct server *s, const char *text)
-{
-        const char *name = server_name(s), *end = strstr(text, ": ");
-        size_t n = strlen(name), head = end ? (size_t)(end - text) : 0;
-        return (!strncmp(text, name, n) && text[n] == ':') ||
-               (head && head < n && !strncmp(name + n - head, text, head));
-}
-
 void server_connected(struct server *s, const struct io_connect *at, struct request *q)
 {
         if (at->status < 0) {
                 s->state = SERVER_LOST;
-                const char *text = at->text[0] ? at->text : status_text(at->status);
-                bool named = names_server(s, text);
-                log_at(s->spec->implied ? LOG_INFO : LOG_ERROR, "client", "%s%s%s",
-                       named ? "" : server_name(s), named ? "" : ": ", text);
+                enum log_level level = s->spec->implied ? LOG_INFO : LOG_ERROR;
+                if (at->text[0])
+                        log_at(level, "client", "%s", at->text);
+                else
+                        log_at(level, "client", "%s: %s", server_name(s), status_text(at->status));
                 return;
         }
         s->state = SERVER_UP;
