@@ -38,8 +38,7 @@ const struct config_note config_pocl[] = {
           "7777, not PoCL's own port." },
         { "POCL_DISCOVERY",
           "PoCL's variable for discovery, if SPANCL_DISCOVERY is unset. Any value but `0` stands for "
-          "`mdns`; with POCL_REMOTE_SEARCH_DOMAINS also for `dns`, with POCL_REMOTE_DHT_BOOTSTRAP or "
-          "POCL_REMOTE_DHT_KEY also for `dht`." },
+          "`mdns`; with POCL_REMOTE_SEARCH_DOMAINS also for `dns`." },
         { "POCL_ALMAIF<n>_PARAMETERS",
           "The same for accelerators, if SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`. "
           "`ADDRESS` is a physical address; SpanCL loads `FILE.img` if it exists; each `KERNEL` is "

@@ -96,13 +96,10 @@ static bool is_there(const char *name)
 
 const char *pocl_sources(void)
 {
-        static const char *const all[2][2] = { { "mdns", "mdns,dht" },
-                                               { "mdns,dns", "mdns,dns,dht" } };
         const char *on = secure_getenv("POCL_DISCOVERY");
         if (!on || !*on || !strcmp(on, "0"))
                 return "";
-        return all[is_there("POCL_REMOTE_SEARCH_DOMAINS")]
-                  [is_there("POCL_REMOTE_DHT_BOOTSTRAP") || is_there("POCL_REMOTE_DHT_KEY")];
+        return is_there("POCL_REMOTE_SEARCH_DOMAINS") ? "mdns,dns" : "mdns";
 }
 
 /* ---- accelerators --------------------------------------------------------------------------- */
