@@ -78,15 +78,15 @@ SP_NODISCARD int command_look(const char *name, int argc, char **argv, const cha
 /* Print the remedy after a failure, if no server was configured. */
 void command_hint(const struct looked_at *at);
 
-/* Set up the environment so that a program's ICD loader finds only SpanCL, with these servers
- * (NULL: as configured). On an error it has printed it. */
-SP_NODISCARD int command_environment(const char *servers);
-
-/* The same, after a check of the servers' names. */
+/* Check the servers' names. Set up the environment so that a program's ICD loader finds only SpanCL, with
+ * these servers (NULL: as configured). On an error it has printed it. */
 SP_NODISCARD int command_prepare(const char *servers);
 
 /* Find the folder of this program, without a slash at the end. */
 bool command_folder(char out[PATH_MAX]);
+
+/* Find libspancl relative to this program: in the build tree, or in the installation prefix. */
+bool command_library(char out[PATH_MAX]);
 
 /* Execute another program in place of this one. Returns the exit status after an error, which it
  * has printed. */

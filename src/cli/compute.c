@@ -164,18 +164,45 @@ static int compute_all(const char *library, int to)
         return done ? COMPUTE_RIGHT : COMPUTE_NOT;
 }
 
-/* The process that computes. */
-static int kernel_process(const char *library, const struct server_spec *spec, int to)
+/* Hide all accelerators of this host. PoCL's list ends at the first variable that is unset. */
+static int hide_accelerators(void)
+{
+        char name[48];
+        for (unsigned i = 0;; i++) {
+                snprintf(name, sizeof(name), "POCL_ALMAIF%u_PARAMETERS", i);
+                if (!getenv(name))
+                        break;
+                unsetenv(name);
+        }
+        return setenv("SPANCL_ALMAIF", "", 1);
+}
+
+/* Set up the environment so that a program sees this server's devices alone. */
+static int choose_server(const struct server_spec *spec)
 {
         char server[COMPUTE_TEXT_MAX];
         snprintf(server, sizeof(server), "%s%s%s", spec->name, spec->devices ? "/" : "",
                  spec->devices ? spec->devices : "");
+        if (!spec->accelerators && hide_accelerators())
+                return SP_E_NOMEM;
+        return setenv("SPANCL_SERVERS", server, 1) || setenv("SPANCL_DISCOVERY", "none", 1) ||
+                               setenv("SPANCL_ON_LOSS", "fail", 1)
+                       ? SP_E_NOMEM
+                       : 0;
+}
+
+/* The process that computes. */
+static int kernel_process(const char *library, const struct server_spec *spec, int to)
+{
+        char beside[PATH_MAX];
         alarm(LIMIT_S);
-        if (*library ? setenv("SPANCL_SERVERS", server, 1) : command_environment(server))
+        if (!*library && !command_library(beside)) {
+                dprintf(to, "libspancl.so.1 is neither registered nor beside this program");
                 return COMPUTE_WRONG;
-        if (setenv("SPANCL_DISCOVERY", "", 1) || setenv("SPANCL_ON_LOSS", "fail", 1))
+        }
+        if (choose_server(spec) < 0)
                 return COMPUTE_WRONG;
-        return compute_all(*library ? library : getenv("OCL_ICD_VENDORS"), to);
+        return compute_all(*library ? library : beside, to);
 }
 
 int compute_apart(const char *library, const struct server_spec *spec, char ret[COMPUTE_TEXT_MAX])

@@ -26,8 +26,7 @@ bool command_folder(char out[PATH_MAX])
         return true;
 }
 
-/* Find libspancl relative to this program: in the build tree, or in the installation prefix. */
-static bool find_library(char out[PATH_MAX])
+bool command_library(char out[PATH_MAX])
 {
         static const char *const places[] = {
                 "%s/../lib/libspancl.so.1",
@@ -46,10 +45,10 @@ static bool find_library(char out[PATH_MAX])
         return false;
 }
 
-int command_environment(const char *servers)
+static int set_environment(const char *servers)
 {
         char library[PATH_MAX];
-        if (!find_library(library)) {
+        if (!command_library(library)) {
                 fprintf(stderr, "spancl: libspancl.so.1 is not beside this program, in ../lib or "
                                 "../" SPANCL_LIBDIR "\n");
                 return SP_E_NOENT;
@@ -74,7 +73,7 @@ int command_prepare(const char *servers)
         /* The server was implied; name it, so that the program reports its absence. */
         if (!servers && count && specs[0].implied)
                 servers = specs[0].name;
-        r = command_environment(servers);
+        r = set_environment(servers);
         config_servers_free(specs, count);
         return r;
 }
