@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "config/device_filter.h"
 
 static const struct config_entry entries[] = {
 #define CONFIG(side_, id, name_, value_, kind_, fallback_, lo_, hi_, allowed_, doc_) \
@@ -145,9 +146,12 @@ bool config_convert(enum config_id id, const char *text, uint64_t *ret)
 int config_check(enum config_id id, const char *text, char **ret_error)
 {
         uint64_t v;
+        struct device_filter filter;
+        char allowed[256];
+        if (entries[id].kind == CONFIG_FILTER)
+                return device_filter_parse(text, entries[id].name, &filter, ret_error);
         if (config_convert(id, text, &v))
                 return 0;
-        char allowed[256];
         config_allowed(id, allowed, sizeof(allowed));
         return config_fail(ret_error, "%s: '%s' is not allowed: it takes %s", entries[id].name,
                            text, allowed);

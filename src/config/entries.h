@@ -23,6 +23,7 @@ enum config_kind {
         CONFIG_WAIT,   /* fail, wait, or wait:SECONDS with lo ... hi */
         CONFIG_FLAG,   /* variable: 0 or 1; option: without a value */
         CONFIG_LIST,   /* an option that may be given several times */
+        CONFIG_FILTER, /* config/device_filter.h */
 };
 
 enum config_id {
@@ -47,14 +48,14 @@ struct config_entry {
 /* The entry of `id`; static. */
 const struct config_entry *config_entry(enum config_id id);
 
-/* Convert a value. Choices give their index in `allowed`, flags 0 or 1, texts 0, waits their time in
- * ns: 0 for fail, UINT64_MAX for wait. False: `text` is not allowed. */
+/* Convert a value. Choices give their index in `allowed`, flags 0 or 1, texts and filters 0, waits their
+ * time in ns: 0 for fail, UINT64_MAX for wait. False: `text` is not allowed. */
 bool config_convert(enum config_id id, const char *text, uint64_t *ret);
 
 /* Is `text` allowed as a value? SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_check(enum config_id id, const char *text, char **ret_error);
 
-/* Are not all texts allowed? */
+/* Does config_allowed limit the values? It does not for filters, whose grammar is in `doc`. */
 bool config_is_limited(enum config_id id);
 
 /* Describe the allowed values in `text`, for example "a number from 1 to 10". */

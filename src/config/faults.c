@@ -25,12 +25,13 @@ static void check_value(const struct sink *to, enum config_id id)
         struct config_origin origin = config_origin(id);
         if (!config_check(id, config_text(id), &error))
                 return;
+        const bool filter = e->kind == CONFIG_FILTER;
         size_t n = 0;
         if (origin.kind == CONFIG_FILE)
                 n = (size_t)snprintf(text, sizeof(text), "%s:%u: ", origin.file, origin.line);
         if (n < sizeof(text))
-                snprintf(text + n, sizeof(text) - n, "%s; SpanCL uses %s", error ? error : e->name,
-                         e->fallback);
+                snprintf(text + n, sizeof(text) - n, "%s; SpanCL %s%s", error ? error : e->name,
+                         filter ? "has no devices" : "uses ", filter ? "" : e->fallback);
         to->out(to->user, text);
         mem_free(error);
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "config/device_filter.h"
 #include "config/faults.h"
+#include "config/files.h"
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/device.h"
@@ -198,8 +199,9 @@ int client_add_devices(struct client *c, struct server *s)
 static int read_filter(struct client *c) REQUIRES(client_held)
 {
         const char *text = c->devices.filter_text;
-        char *error = NULL;
-        int r = device_filter_parse(text ? text : "", "SPANCL_DEVICES", &c->devices.filter, &error);
+        char *error = NULL, place[CONFIG_PATH_MAX + 64];
+        config_place(CONFIG_client_devices, place, sizeof(place));
+        int r = device_filter_parse(text ? text : "", place, &c->devices.filter, &error);
         if (r < 0)
                 log_error("client", "%s; SpanCL has no devices", error ? error : status_text(r));
         mem_free(error);

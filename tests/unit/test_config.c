@@ -239,6 +239,11 @@ static void a_wrong_value_is_not_allowed_and_counts_as_the_default(void **state)
                 { CONFIG_on_loss, "wait:", "0 to 86400" },
                 { CONFIG_on_loss, "wait:86401", "0 to 86400" },
         };
+        char *filter = NULL;
+        assert_int_equal(config_check(CONFIG_client_devices, "gpu,count=1", &filter), 0);
+        assert_int_equal(config_check(CONFIG_client_devices, "gpus", &filter), SP_E_INVAL);
+        assert_non_null(strstr(filter, "SPANCL_DEVICES: 'gpus' is not a term"));
+        mem_free(filter);
         for (size_t i = 0; i < array_size(cases); i++) {
                 char *error = NULL;
                 uint64_t v;
