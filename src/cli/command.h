@@ -43,6 +43,9 @@ void document_names(char *text, size_t size);
 /* Print the arguments of a command to standard error, and return 2. */
 int command_usage(const char *name);
 
+/* Print the faults of the configuration to standard error. */
+void command_faults(void);
+
 /* Add a server to those that this user's programs see. Returns the exit status; it has printed the
  * result or the error. */
 int use_also(const char *server);

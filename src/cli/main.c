@@ -118,6 +118,11 @@ static void print_fault(void *user, const char *text)
         fprintf(stderr, "spancl: %s\n", text);
 }
 
+void command_faults(void)
+{
+        config_faults(print_fault, NULL);
+}
+
 static bool asks_help(const char *arg)
 {
         return !strcmp(arg, "--help") || !strcmp(arg, "-h");
@@ -131,9 +136,9 @@ static int run(const struct command *c, int argc, char **argv)
         }
         log_threshold = (enum log_level)config_number(CONFIG_client_log);
         tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
-        /* The library of the program that `run` becomes tells the faults, too. */
-        if (c->run != command_run && c->run != command_doctor)
-                config_faults(print_fault, NULL);
+        /* The library of the program that `run` becomes tells the faults, too, as do doctor and `use`. */
+        if (c->run != command_run && c->run != command_doctor && c->run != command_use)
+                command_faults();
         return c->run(argc, argv);
 }
 

@@ -1,12 +1,6 @@
 /* spancl use: writes the servers that this user's programs see into the user's configuration file. */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -16,13 +10,12 @@
 #include "config/servers.h"
 #include "config/settings.h"
 #include "config/variables.h"
-#include "transport/keys.h"
 
 /* This user's file. */
 struct own_file {
         char folder[CONFIG_PATH_MAX];
         char path[CONFIG_PATH_MAX + 16];
-        char reason[KEYS_TEXT_MAX];
+        char reason[CONFIG_REASON_MAX];
 };
 
 static int find_file(struct own_file *f)
@@ -64,39 +57,7 @@ static int edit(const char *old, enum config_id id, const char *value, struct bu
         const char *const parts[] = { config_entry(id)->name, "=", value, "\n" };
         for (size_t i = 0; i < array_size(parts) && !r; i++)
                 r = buf_put(b, parts[i], strlen(parts[i]));
-        return r ? r : buf_put(b, "", 1);
-}
-
-/* Replace the file that a symbolic link leads to, with the mode that it has. */
-static int replace_target(const char *target, const struct buf *b, char reason[KEYS_TEXT_MAX])
-{
-        char temp[PATH_MAX + 16];
-        struct stat st;
-        snprintf(temp, sizeof(temp), "%s.XXXXXX", target);
-        int fd = mkostemp(temp, O_CLOEXEC);
-        size_t n = b->size - 1; /* without the NUL */
-        bool ok = fd >= 0 && stat(target, &st) == 0 && fchmod(fd, st.st_mode & 0777) == 0 &&
-                  write(fd, b->data, n) == (ssize_t)n;
-        if (fd >= 0)
-                ok &= close(fd) == 0;
-        ok = ok && rename(temp, target) == 0;
-        if (ok)
-                return 0;
-        snprintf(reason, KEYS_TEXT_MAX, "%.300s can't be written: %s", target, strerror(errno));
-        if (fd >= 0)
-                unlink(temp);
-        return SP_E_INVAL;
-}
-
-/* Replace a file of the folder; if it is a symbolic link, the file behind it. */
-static int replace(struct own_file *f, const char *folder, const char *name, const struct buf *b)
-{
-        char path[CONFIG_PATH_MAX + 128], target[PATH_MAX];
-        struct stat st;
-        snprintf(path, sizeof(path), "%s/%s", folder, name);
-        if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, target))
-                return replace_target(target, b, f->reason);
-        return keys_write(folder, name, (const char *)b->data, false, f->reason);
+        return r;
 }
 
 /* Make the choice in client.conf. */
@@ -113,14 +74,13 @@ static int choose(struct own_file *f, enum config_id id, const char *value)
         if (r < 0)
                 snprintf(f->reason, sizeof(f->reason), "%s", status_text(r));
         else
-                r = replace(f, f->folder, CONFIG_CLIENT_FILE, &b);
+                r = config_file_write(f->path, b.data, b.size, f->reason);
         return r;
 }
 
-/* Print the servers that programs see now, and a warning if another place than `path` chose them. */
-static int show(const char *path)
+/* Print the servers that programs see now. */
+static int show(void)
 {
-        struct config_origin o = config_origin(CONFIG_servers);
         const char *list = config_text(CONFIG_servers);
         char place[CONFIG_PATH_MAX + 64];
         config_place(CONFIG_servers, place, sizeof(place));
@@ -129,20 +89,34 @@ static int show(const char *path)
         else
                 printf("Programs see no server's devices, except those of %s if one is there.\n",
                        list);
-        if (path && (o.kind != CONFIG_FILE || strcmp(o.file, path) != 0))
-                fprintf(stderr, "spancl: %s overrides %s\n", place, path);
+        command_faults();
         return 0;
 }
 
-/* Print the result of a change, as programs will read it. */
-static int report(struct own_file *f, int r, const char *path)
+/* Print a warning if the environment, or another file than `path`, sets the variable. */
+static void warn_overridden(enum config_id id, const char *path)
+{
+        struct config_origin o = config_origin(id);
+        char place[CONFIG_PATH_MAX + 64];
+        config_place(id, place, sizeof(place));
+        if (o.kind == CONFIG_ENVIRONMENT || (o.kind == CONFIG_FILE && strcmp(o.file, path) != 0))
+                fprintf(stderr, "spancl: %s overrides %s\n", place, path);
+}
+
+/* Print the result of a choice of `id`, as programs will read it. */
+static int report(struct own_file *f, int r, enum config_id id)
 {
         if (r < 0) {
                 fprintf(stderr, "spancl: %s\n", f->reason);
                 return 1;
         }
         config_settings_read(CONFIG_SYSTEM_FOLDER, f->folder);
-        return show(path);
+        (void)show();
+        warn_overridden(id, f->path);
+        /* A profile need not name servers, so another file may. */
+        if (id == CONFIG_profile && config_origin(CONFIG_servers).kind == CONFIG_ENVIRONMENT)
+                warn_overridden(CONFIG_servers, "the profile");
+        return 0;
 }
 
 static bool are_servers(const char *list)
@@ -170,19 +144,26 @@ static char *join(int argc, char **argv)
 /* Write the profile, with this list of servers alone. */
 static int write_profile(struct own_file *f, const char *path, const char *list)
 {
-        char folder[CONFIG_PATH_MAX + 16];
         auto_clean(buf_fini) struct buf b = { 0 };
-        snprintf(folder, sizeof(folder), "%s/profiles", f->folder);
         int r = edit("", CONFIG_servers, list, &b);
         if (r < 0)
                 snprintf(f->reason, sizeof(f->reason), "%s", status_text(r));
-        return r < 0 ? r : replace(f, folder, strrchr(path, '/') + 1, &b);
+        return r < 0 ? r : config_file_write(path, b.data, b.size, f->reason);
+}
+
+/* Check that the profile can be read: this user's, or else the system's. SP_E_NOENT: there is none. */
+static int check_profile(struct own_file *f, const char *own, const char *shared)
+{
+        static char text[CONFIG_FILE_MAX];
+        int r = config_file_read(own, text, sizeof(text), f->reason);
+        if (r == SP_E_NOENT)
+                r = config_file_read(shared, text, sizeof(text), f->reason);
+        return r < 0 ? r : 0;
 }
 
 static int use_profile(struct own_file *f, const char *name, int argc, char **argv)
 {
         char path[CONFIG_PATH_MAX], shared[CONFIG_PATH_MAX];
-        static char text[CONFIG_FILE_MAX];
         if (!config_profile_path(f->folder, name, path, sizeof(path)) ||
             !config_profile_path(CONFIG_SYSTEM_FOLDER, name, shared, sizeof(shared))) {
                 fprintf(stderr,
@@ -190,7 +171,7 @@ static int use_profile(struct own_file *f, const char *name, int argc, char **ar
                         name);
                 return 2;
         }
-        int r = 0;
+        int r;
         if (argc) {
                 char *list = join(argc, argv);
                 if (!list || !are_servers(list)) {
@@ -199,8 +180,7 @@ static int use_profile(struct own_file *f, const char *name, int argc, char **ar
                 }
                 r = write_profile(f, path, list);
                 mem_free(list);
-        } else if (config_file_read(path, text, sizeof(text), f->reason) == SP_E_NOENT &&
-                   config_file_read(shared, text, sizeof(text), f->reason) == SP_E_NOENT) {
+        } else if ((r = check_profile(f, path, shared)) == SP_E_NOENT) {
                 fprintf(stderr,
                         "spancl: there is no profile '%s'; `spancl use @%s HOST...` writes %s\n",
                         name, name, path);
@@ -208,12 +188,12 @@ static int use_profile(struct own_file *f, const char *name, int argc, char **ar
         }
         if (!r)
                 r = choose(f, CONFIG_profile, name);
-        return report(f, r, NULL);
+        return report(f, r, CONFIG_profile);
 }
 
 static int use_servers(struct own_file *f, const char *list)
 {
-        return report(f, choose(f, CONFIG_servers, list), f->path);
+        return report(f, choose(f, CONFIG_servers, list), CONFIG_servers);
 }
 
 /* Does the list have this server? */
@@ -251,7 +231,7 @@ int command_use(int argc, char **argv)
         if (argc && *argv[0] == '-' && !none)
                 return command_usage("use");
         if (!argc)
-                return show(NULL);
+                return show();
         if (find_file(&f) < 0)
                 return 1;
         if (none)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,6 +113,72 @@ int config_file_read(const char *path, char *ret, size_t size, char reason[CONFI
                               reason);
         close(fd);
         return r;
+}
+
+/* Make the folders above the file, as mkdir -p does. */
+static bool make_folders(const char *path)
+{
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof(folder), "%s", path);
+        for (char *p = folder + 1; (p = strchr(p, '/')); *p++ = '/') {
+                *p = 0;
+                if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+                        return false;
+        }
+        return true;
+}
+
+static bool write_all(int fd, const char *data, size_t size)
+{
+        while (size) {
+                ssize_t n = write(fd, data, size);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return false;
+                data += n;
+                size -= (size_t)n;
+        }
+        return fsync(fd) == 0;
+}
+
+/* Write a temporary file, and rename it. False, with errno. */
+static bool replace(const char *path, const void *data, size_t size)
+{
+        char temp[PATH_MAX + 16];
+        struct stat st;
+        snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+        int fd = make_folders(path) ? mkostemp(temp, O_CLOEXEC) : -1;
+        if (fd < 0)
+                return false;
+        bool ok = stat(path, &st) < 0 || fchmod(fd, st.st_mode & 0777) == 0;
+        ok = ok && write_all(fd, data, size);
+        int error = errno;
+        if (close(fd) < 0 && ok) {
+                ok = false;
+                error = errno;
+        }
+        if (ok && rename(temp, path) == 0)
+                return true;
+        if (ok)
+                error = errno;
+        unlink(temp);
+        errno = error;
+        return false;
+}
+
+int config_file_write(const char *path, const void *data, size_t size,
+                      char reason[CONFIG_REASON_MAX])
+{
+        char target[PATH_MAX];
+        struct stat st;
+        bool is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+        if (is_link && !realpath(path, target))
+                return fail(reason, SP_E_INVAL, "%s can't be written: %s", path, strerror(errno));
+        if (!replace(is_link ? target : path, data, size))
+                return fail(reason, SP_E_INVAL, "%s can't be written: %s", is_link ? target : path,
+                            strerror(errno));
+        return 0;
 }
 
 bool config_file_is_foreign(const char *path)

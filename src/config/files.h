@@ -1,4 +1,4 @@
-/* Reading files of the configuration. A file counts only if nobody but root and this user can change
+/* Files of the configuration. A file counts only if nobody but root and this user can change
  * it; a private group of the user may write it, too. Any thread. */
 #ifndef SPANCL_CONFIG_FILES_H
 #define SPANCL_CONFIG_FILES_H
@@ -24,6 +24,12 @@ enum {
  * SP_E_NOENT. */
 SP_NODISCARD int config_file_read(const char *path, char *ret, size_t size,
                                   char reason[CONFIG_REASON_MAX]);
+
+/* Replace the file by `size` bytes of `data`; if it is a symbolic link, the file behind it. The mode of the
+ * old file remains; a new one is the user's alone (0600), as are folders that have to be made (0700).
+ * SP_E_INVAL: it can't be written; `reason` is a sentence that names the file. */
+SP_NODISCARD int config_file_write(const char *path, const void *data, size_t size,
+                                   char reason[CONFIG_REASON_MAX]);
 
 /* Return true if the file belongs to a user who has no number in this user namespace (Flatpak, bwrap),
  * as root's files there do, and this process can't write it. */

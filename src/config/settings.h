@@ -20,7 +20,8 @@ const struct config_setting *config_setting(enum config_id id);
 /* Call `out` with a sentence for each file and line that does not count, and why. */
 void config_settings_faults(void (*out)(void *user, const char *text), void *user);
 
-/* Forget all settings, and read those of these folders, NULL for none. For tests. */
+/* Forget all settings, and read those of these folders, NULL for none. A program that has written a file
+ * calls it, while no other thread uses settings. */
 void config_settings_read(const char *system_folder, const char *user_folder);
 
 /* Find the file of a profile: "lab" is profiles/lab.conf in `folder`. A name has letters, digits and
