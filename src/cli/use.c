@@ -20,7 +20,7 @@ struct own_file {
 
 static int find_file(struct own_file *f)
 {
-        int r = config_user_folder(f->folder);
+        int r = config_user_folder(f->folder, sizeof(f->folder) - CONFIG_NAME_ROOM);
         if (r < 0)
                 fprintf(stderr,
                         "spancl: this user has no folder for configuration: HOME is unset\n");

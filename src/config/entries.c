@@ -27,6 +27,15 @@ const struct config_entry *config_entry(enum config_id id)
         return &entries[id];
 }
 
+enum config_id config_find(enum config_side side, const char *name, size_t size)
+{
+        enum config_id id = 0;
+        while (id < CONFIG_COUNT && (entries[id].side != side || strlen(entries[id].name) != size ||
+                                     memcmp(entries[id].name, name, size) != 0))
+                id++;
+        return id;
+}
+
 int config_fail(char **ret_error, const char *fmt, ...)
 {
         char text[1024];

@@ -48,6 +48,9 @@ struct config_entry {
 /* The entry of `id`; static. */
 const struct config_entry *config_entry(enum config_id id);
 
+/* Find the entry of this side whose name is the first `size` bytes of `name`; CONFIG_COUNT: none. */
+enum config_id config_find(enum config_side side, const char *name, size_t size);
+
 /* Convert a value. Choices give their index in `allowed`, flags 0 or 1, texts and filters 0, waits their
  * time in ns: 0 for fail, UINT64_MAX for wait. False: `text` is not allowed. */
 bool config_convert(enum config_id id, const char *text, uint64_t *ret);

@@ -39,12 +39,8 @@ static void check_value(const struct sink *to, enum config_id id)
 /* Is this a variable of the client, or does it not begin as those do? */
 static bool known(const char *name)
 {
-        if (strncmp(name, "SPANCL_", 7) != 0)
-                return true;
-        for (enum config_id id = 0; id < CONFIG_COUNT; id++)
-                if (!strcmp(config_entry(id)->name, name))
-                        return true;
-        return false;
+        return strncmp(name, "SPANCL_", 7) != 0 ||
+               config_find(CONFIG_CLIENT, name, strlen(name)) != CONFIG_COUNT;
 }
 
 /* "POCL_REMOTE3_PARAMETERS" counts only if those with lower numbers exist. */

@@ -216,16 +216,3 @@ size_t config_folder_list(const char *folder, char ret[CONFIG_FILES_MAX][CONFIG_
         qsort(ret, count < CONFIG_FILES_MAX ? count : CONFIG_FILES_MAX, CONFIG_PATH_MAX, by_name);
         return count;
 }
-
-int config_user_folder(char ret[CONFIG_PATH_MAX])
-{
-        const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
-        int n;
-        if (base && *base == '/')
-                n = snprintf(ret, CONFIG_PATH_MAX, "%s/spancl", base);
-        else if (home && *home == '/')
-                n = snprintf(ret, CONFIG_PATH_MAX, "%s/.config/spancl", home);
-        else
-                return SP_E_NOENT;
-        return n < CONFIG_PATH_MAX - 128 ? 0 : SP_E_LIMIT;
-}

@@ -12,6 +12,7 @@ enum {
         CONFIG_FILE_MAX = 65536, /* bytes of one file */
         CONFIG_FILES_MAX = 32,   /* files of one folder of drop-ins */
         CONFIG_PATH_MAX = 1024,  /* with the NUL, as of all paths here */
+        CONFIG_NAME_ROOM = 128,  /* of a path, for its part behind the user's folder */
         CONFIG_REASON_MAX = 1200,
 };
 
@@ -38,10 +39,5 @@ bool config_file_is_foreign(const char *path);
 /* Find the files *.conf of a folder, in the order of their names; hidden ones do not count. Returns
  * their number; 0: there is no folder. If there are more than CONFIG_FILES_MAX, `ret` has some of them. */
 size_t config_folder_list(const char *folder, char ret[CONFIG_FILES_MAX][CONFIG_PATH_MAX]);
-
-/* Find the folder of this user's configuration: spancl in XDG_CONFIG_HOME or ~/.config. SP_E_NOENT:
- * there is no home, or the program runs with more rights than its user (AT_SECURE); SP_E_LIMIT: the
- * path is too long. */
-SP_NODISCARD int config_user_folder(char ret[CONFIG_PATH_MAX]);
 
 #endif

@@ -30,12 +30,7 @@ static enum config_id find_option(const char *arg, const char **ret_value)
 {
         size_t n = strcspn(arg, "=");
         *ret_value = arg[n] ? arg + n + 1 : NULL;
-        for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
-                const struct config_entry *e = config_entry(id);
-                if (e->side == CONFIG_SERVER && strlen(e->name) == n && !memcmp(e->name, arg, n))
-                        return id;
-        }
-        return CONFIG_COUNT;
+        return config_find(CONFIG_SERVER, arg, n);
 }
 
 int config_options_parse(int argc, char **argv, struct config_options *ret, char **ret_error)

@@ -9,6 +9,7 @@
 #include "config/files.h"
 #include "config/lines.h"
 #include "config/nearest.h"
+#include "config/variables.h"
 
 enum {
         TEXT_MAX = 2 * CONFIG_FILE_MAX, /* of all files and their names */
@@ -38,15 +39,6 @@ __attribute__((format(printf, 1, 2))) static void fault(const char *fmt, ...)
 
 /* ---- one file ------------------------------------------------------------------------------- */
 
-static enum config_id find_variable(const char *name)
-{
-        enum config_id id = 0;
-        while (id < CONFIG_COUNT && (config_entry(id)->side != CONFIG_CLIENT ||
-                                     strcmp(config_entry(id)->name, name) != 0))
-                id++;
-        return id;
-}
-
 static void take_line(const char *file, const struct config_line *line, bool is_profile)
 {
         if (!line->key) {
@@ -54,7 +46,7 @@ static void take_line(const char *file, const struct config_line *line, bool is_
                       line->number);
                 return;
         }
-        enum config_id id = find_variable(line->key);
+        enum config_id id = config_find(CONFIG_CLIENT, line->key, strlen(line->key));
         if (id == CONFIG_COUNT) {
                 const char *near = config_nearest(CONFIG_CLIENT, line->key);
                 fault("%s:%u is ignored: there is no setting '%.64s'%s%s", file, line->number,
@@ -163,7 +155,7 @@ static void read_folders(const char *system_folder, const char *user_folder)
 static void read_all(void)
 {
         char user[CONFIG_PATH_MAX];
-        bool has = config_user_folder(user) == 0;
+        bool has = config_user_folder(user, sizeof(user) - CONFIG_NAME_ROOM) == 0;
         read_folders(CONFIG_SYSTEM_FOLDER, has ? user : NULL);
 }
 

@@ -88,17 +88,28 @@ void config_local_options(const char *accelerators, struct config_local *ret)
         };
 }
 
+/* Find spancl in the folder that the variable names, or in `usual` of the home folder. */
+static int find_folder(const char *variable, const char *usual, char *ret, size_t size)
+{
+        const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
+        int n;
+        if (base && *base == '/')
+                n = snprintf(ret, size, "%s/spancl", base);
+        else if (home && *home == '/')
+                n = snprintf(ret, size, "%s/%s/spancl", home, usual);
+        else
+                return SP_E_NOENT;
+        return n >= 0 && (size_t)n < size ? 0 : SP_E_LIMIT;
+}
+
+int config_user_folder(char *ret, size_t size)
+{
+        return find_folder("XDG_CONFIG_HOME", ".config", ret, size);
+}
+
 const char *config_cache_folder(const char *given, char *path, size_t size)
 {
-        const char *base = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-        int n;
         if (*given)
                 return given;
-        if (base && *base == '/')
-                n = snprintf(path, size, "%s/spancl", base);
-        else if (home && *home == '/')
-                n = snprintf(path, size, "%s/.cache/spancl", home);
-        else
-                return NULL;
-        return n > 0 && (size_t)n < size ? path : NULL;
+        return find_folder("XDG_CACHE_HOME", ".cache", path, size) < 0 ? NULL : path;
 }

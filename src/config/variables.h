@@ -39,6 +39,11 @@ struct config_local {
  * `accelerators`, NULL for none, is borrowed. `*ret` stays in its place while it is used. */
 void config_local_options(const char *accelerators, struct config_local *ret);
 
+/* Find the folder of this user's configuration and keys: spancl in XDG_CONFIG_HOME or ~/.config. SP_E_NOENT:
+ * there is no home, or the program runs with more rights than its user (AT_SECURE); SP_E_LIMIT: the path does
+ * not fit in `size` bytes. */
+SP_NODISCARD int config_user_folder(char *ret, size_t size);
+
 /* The folder of a compile cache, of client or server: `given`, or if that is empty the user's own
  * folder, written to `path`. NULL: there is none. */
 const char *config_cache_folder(const char *given, char *path, size_t size);

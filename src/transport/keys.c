@@ -32,19 +32,12 @@ __attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], 
 
 int keys_folder(const char *given, char ret[KEYS_PATH_MAX])
 {
-        const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
-        int n;
+        const size_t size = KEYS_PATH_MAX - 64; /* a file's name comes behind it */
         if (!given || !*given)
                 given = config_text(CONFIG_keys);
-        if (*given)
-                n = snprintf(ret, KEYS_PATH_MAX, "%s", given);
-        else if (base && *base == '/')
-                n = snprintf(ret, KEYS_PATH_MAX, "%s/spancl", base);
-        else if (home && *home == '/')
-                n = snprintf(ret, KEYS_PATH_MAX, "%s/.config/spancl", home);
-        else
-                return SP_E_NOENT;
-        return n < KEYS_PATH_MAX - 64 ? 0 : SP_E_LIMIT;
+        if (!*given)
+                return config_user_folder(ret, size);
+        return (size_t)snprintf(ret, size, "%s", given) < size ? 0 : SP_E_LIMIT;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
