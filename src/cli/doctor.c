@@ -502,7 +502,6 @@ static bool check_hello(struct doctor *d, const struct server_spec *spec, const 
 {
         struct dial_reply reply;
         struct conn *conn;
-        char where[ADDRESS_MAX];
         const struct dial_params p = {
                 .address = spec->address,
                 .timeout_ms = d->timeout_ms,
@@ -516,11 +515,7 @@ static bool check_hello(struct doctor *d, const struct server_spec *spec, const 
                 conn_close(conn);
                 return true;
         }
-        address_show(spec->address, where);
-        size_t n = strlen(where);
-        const char *why = !strncmp(reply.text, where, n) && !strncmp(reply.text + n, ": ", 2)
-                                  ? reply.text + n + 2
-                                  : reply.text;
+        const char *why = remote_without_address(reply.text, spec->address);
         if (r == SP_E_AUTH)
                 tell(d, FAULT, "pairing", pairing_remedy(spec, at).text, "%s", why);
         else if (r == SP_E_UNSUPP)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/mem.h"
@@ -14,6 +15,7 @@
 #include "loop/server_loop.h"
 #include "os/clock.h"
 #include "proto/info.h"
+#include "transport/address.h"
 
 enum { ROUNDS = 4 };
 
@@ -42,6 +44,7 @@ struct remote {
         size_t arrived;
         int end; /* the reason for which the server closed the session */
         char end_text[256];
+        char failure[REMOTE_TEXT_MAX]; /* the reason for which a measurement failed; "": none */
 };
 
 /* ---- messages of the server ------------------------------------------------------------------ */
@@ -125,9 +128,21 @@ static const struct session_ops ops = { on_message, on_place, on_arrived };
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
+const char *remote_without_address(const char *text, const char *address)
+{
+        char where[ADDRESS_MAX];
+        if (!address)
+                return text;
+        address_show(address, where);
+        size_t n = strlen(where);
+        return !strncmp(text, where, n) && !strncmp(text + n, ": ", 2) ? text + n + 2 : text;
+}
+
 const char *remote_reason(const struct remote *r, int status)
 {
-        return !r->end ? status_text(status) : *r->end_text ? r->end_text : status_text(r->end);
+        if (!r->end)
+                return *r->failure ? r->failure : status_text(status);
+        return *r->end_text ? r->end_text : status_text(r->end);
 }
 
 void remote_complain(const struct remote *r, int status)
@@ -374,8 +389,8 @@ static int finish(struct remote *r, uint64_t begin, double *best)
         if (status < 0)
                 return status;
         if (r->done_status) {
-                fprintf(stderr, "spancl: %s: the device failed (%" PRId64 ")\n", r->name,
-                        r->done_status);
+                snprintf(r->failure, sizeof(r->failure), "the device failed (%" PRId64 ")",
+                         r->done_status);
                 return SP_E_UNSUPP;
         }
         double speed = (double)r->size * 1e9 / (double)(clock_now_ns() - begin);
@@ -437,9 +452,11 @@ int remote_measure(struct remote *r, unsigned device, size_t size, struct remote
 {
         struct remote_speed speed = { 0 };
         char text[REMOTE_TEXT_MAX];
+        r->failure[0] = 0;
         int status = r->lanes[1].conn ? 0 : attach(r, 1, text);
         if (status < 0) {
-                fprintf(stderr, "spancl: %s\n", text);
+                snprintf(r->failure, sizeof(r->failure), "%s",
+                         remote_without_address(text, r->address));
                 return status;
         }
         r->size = size;

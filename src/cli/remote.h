@@ -49,7 +49,11 @@ const char *remote_transport(const struct remote *r);
 /* Return the time that connecting and the hello took. */
 uint64_t remote_connect_ns(const struct remote *r);
 
-/* Explain `status`, by the reason that the server gave if it did. Borrowed until remote_close. */
+/* Skip the server's address at the begin of a message about a connection. `address`: NULL for none. */
+const char *remote_without_address(const char *text, const char *address);
+
+/* Explain `status` of a function above, by the reason that the server or the connection gave if one did.
+ * Borrowed until remote_close. */
 const char *remote_reason(const struct remote *r, int status);
 
 /* Print the same to stderr, with the server's name. */
