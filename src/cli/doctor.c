@@ -53,6 +53,7 @@ struct doctor {
         bool json;
         const char *server; /* that the checks are about; NULL: this host */
         unsigned warnings, faults;
+        unsigned out_of_service; /* devices of `server` */
         int timeout_ms;
         char library[PATH_MAX]; /* the registered one; "": none */
 };
@@ -126,6 +127,7 @@ __attribute__((format(printf, 5, 6))) static void tell(struct doctor *d, enum st
 static void begin(struct doctor *d, const char *server)
 {
         d->server = server;
+        d->out_of_service = 0;
         if (!d->json)
                 printf("%s\n", server ? server : "this host");
 }
@@ -187,8 +189,10 @@ static void find_in_folder(struct doctor *d, const char *folder)
                 closedir(dir);
 }
 
-/* Search where ocl-icd and Khronos' loader do: OCL_ICD_VENDORS is a folder, a file .icd or a library,
- * in place of the usual folder. OCL_ICD_FILENAMES has further libraries. */
+/* Search where the loader of programs does, ocl-icd or Khronos': OCL_ICD_VENDORS (ocl-icd also takes
+ * OPENCL_VENDOR_PATH) is a folder, a file .icd or a library, in place of the usual folder.
+ * OCL_ICD_FILENAMES has further libraries. The native backend is a loader itself, and searches more folders
+ * (backend/native/icd.c): SpanCL in one of those is no use to programs. */
 static void find_registration(struct doctor *d, const char *vendors)
 {
         const char *more = getenv("OCL_ICD_FILENAMES");
@@ -213,20 +217,21 @@ static void find_registration(struct doctor *d, const char *vendors)
 
 static void check_icd(struct doctor *d)
 {
-        const char *set = getenv("OCL_ICD_VENDORS");
-        const char *vendors = set && *set ? set : VENDORS;
+        const char *name = "OCL_ICD_VENDORS", *set = getenv(name);
+        if (!set || !*set)
+                set = getenv(name = "OPENCL_VENDOR_PATH");
+        const bool is_set = set && *set;
+        const char *vendors = is_set ? set : VENDORS;
         find_registration(d, vendors);
         if (!*d->library) {
                 struct text remedy = text_of(
-                        "`spancl run PROGRAM` needs no entry; for other programs %s",
-                        set && *set
-                                ? "unset OCL_ICD_VENDORS if SpanCL is installed, or set it to the "
-                                  "path of libspancl.so.1"
-                                : "install SpanCL, or set OCL_ICD_VENDORS to the path of "
-                                  "libspancl.so.1");
+                        "`spancl run PROGRAM` needs no entry; for other programs %s%s%s",
+                        is_set ? "unset " : "install SpanCL", is_set ? name : "",
+                        is_set ? " if SpanCL is installed, or set it to the path of libspancl.so.1"
+                               : ", or set OCL_ICD_VENDORS to the path of libspancl.so.1");
                 tell(d, FAULT, "icd", remedy.text,
-                     "the loader does not find SpanCL: no file in %s names libspancl%s", vendors,
-                     set && *set ? " (OCL_ICD_VENDORS)" : "");
+                     "the loader does not find SpanCL: no file in %s names libspancl%s%s%s",
+                     vendors, is_set ? " (" : "", is_set ? name : "", is_set ? ")" : "");
                 return;
         }
         void *library = dlopen(d->library, RTLD_LAZY | RTLD_LOCAL);
@@ -497,7 +502,20 @@ static struct text pairing_remedy(const struct server_spec *spec, const struct a
                        spec->name);
 }
 
-/* Exchange hellos. */
+static const char repair[] = "the server's log says why; start spancld again after repairs";
+
+/* A session gets no device that is out of service. */
+static void on_told(void *user, const struct wire_session_stats *m)
+{
+        struct doctor *d = user;
+        struct bytes number;
+        if (!info_find(m->links, INFO_OUT_OF_SERVICE, &number))
+                return;
+        d->out_of_service++;
+        tell(d, WARNING, "driver", repair, "%.*s", (int)m->name.size, (const char *)m->name.data);
+}
+
+/* Exchange hellos, and ask for devices out of service. */
 static bool check_hello(struct doctor *d, const struct server_spec *spec, const struct address *at)
 {
         struct dial_reply reply;
@@ -512,6 +530,7 @@ static bool check_hello(struct doctor *d, const struct server_spec *spec, const 
         if (!r) {
                 tell_pairing(d, at, conn);
                 tell(d, OK, "protocol", "", "version %" PRIu64, reply.version);
+                (void)!look_hear(conn, d->timeout_ms, on_told, d);
                 conn_close(conn);
                 return true;
         }
@@ -532,17 +551,6 @@ static bool check_hello(struct doctor *d, const struct server_spec *spec, const 
 }
 
 /* ---- the server ----------------------------------------------------------------------------- */
-
-static void on_told(void *user, const struct wire_session_stats *m)
-{
-        struct doctor *d = user;
-        struct bytes number;
-        if (m && info_find(m->links, INFO_OUT_OF_SERVICE, &number))
-                tell(d, WARNING, "driver",
-                     "the server's log says why; start spancld again after "
-                     "repairs",
-                     "%.*s", (int)m->name.size, (const char *)m->name.data);
-}
 
 struct platforms {
         char list[TEXT_MAX];
@@ -572,9 +580,10 @@ static void add_platform(struct platforms *p, struct bytes device)
 
 static bool check_driver(struct doctor *d, struct remote *r, const struct server_spec *spec)
 {
-        static const char remedy[] =
-                "install an OpenCL driver there, see that `clinfo` lists its devices, and start "
-                "spancld again";
+        const char *remedy =
+                d->out_of_service ? repair
+                                  : "install an OpenCL driver there, see that `clinfo` lists its "
+                                    "devices, and start spancld again";
         struct platforms p = { 0 };
         struct bytes devices;
         struct info_entry e;
@@ -596,8 +605,6 @@ static bool check_driver(struct doctor *d, struct remote *r, const struct server
                 if (spec->device_list[i] >= p.devices)
                         tell(d, WARNING, "driver", "correct the list behind the server's name",
                              "the server has no device %u", spec->device_list[i]);
-        if (!spec->in_process)
-                (void)!look_at(spec, d->timeout_ms, true, on_told, d);
         return true;
 }
 
@@ -650,6 +657,7 @@ static bool check_session(struct doctor *d, const struct server_spec *spec)
                 tell(d, FAULT, "session",
                      status == SP_E_LIMIT
                              ? "wait until a session ends, or raise the server's limits"
+                     : status == SP_E_NODEV && d->out_of_service ? repair
                      : status == SP_E_NODEV
                              ? "install an OpenCL driver there, and see its --devices"
                              : "the server's log says why",

@@ -38,10 +38,11 @@ static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
         }
 }
 
-/* Receive all messages. The server closes behind the last one. */
-static int hear_all(struct conn *conn, uint64_t deadline_ns,
-                    void (*each)(void *user, const struct wire_session_stats *m), void *user)
+/* The server closes behind the last message. */
+int look_hear(struct conn *conn, int timeout_ms,
+              void (*each)(void *user, const struct wire_session_stats *m), void *user)
 {
+        const uint64_t deadline_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
         auto_clean(buf_fini) struct buf b = { 0 };
         int r;
         while ((r = receive(conn, &b, deadline_ns)) > 0) {
@@ -74,7 +75,7 @@ int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
                 return r;
         }
         each(user, NULL);
-        r = hear_all(conn, clock_now_ns() + (uint64_t)timeout_ms * 1000000, each, user);
+        r = look_hear(conn, timeout_ms, each, user);
         if (r < 0 && !quiet)
                 fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(r));
         conn_close(conn);

@@ -4,11 +4,17 @@
 
 #include "config/server_spec.h"
 #include "proto/wire.h"
+#include "transport/transport.h"
 
 /* Query a server. Calls `each` with NULL when the server has let us in, then for each message, in
  * their order. `quiet`: print no error. */
 SP_NODISCARD int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
                          void (*each)(void *user, const struct wire_session_stats *m), void *user);
+
+/* Receive the messages on a connection of the role DIAL_LOOK, whose hello is done, and call `each` for each. */
+SP_NODISCARD int look_hear(struct conn *conn, int timeout_ms,
+                           void (*each)(void *user, const struct wire_session_stats *m),
+                           void *user);
 
 /* Return true if the message is about the server or a device, not about a session. */
 bool look_is_service(const struct wire_session_stats *m);
