@@ -98,7 +98,7 @@ int device_filter_parse(const char *text, const char *origin, struct device_filt
                 const char *first = p + strspn(p, " "), *last = end;
                 while (last > first && last[-1] == ' ')
                         last--;
-                if (first <= end && read_term(ret, first, (size_t)(last - first)))
+                if (read_term(ret, first, (size_t)(last - first)))
                         continue;
                 *ret = (struct device_filter){ 0 };
                 return config_fail(ret_error,

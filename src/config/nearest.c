@@ -1,6 +1,7 @@
 #include "config/nearest.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 enum { WORD_MAX = 64 };
@@ -11,12 +12,12 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 /* Levenshtein's algorithm with one row of the table. */
-unsigned config_distance(const char *a, const char *b, unsigned limit)
+unsigned config_distance(const char *a, const char *b)
 {
         unsigned row[WORD_MAX + 1];
         size_t n = strlen(b);
         if (n > WORD_MAX || strlen(a) > WORD_MAX)
-                return limit + 1;
+                return UINT_MAX;
         for (size_t k = 0; k <= n; k++)
                 row[k] = (unsigned)k;
         for (size_t i = 0; a[i]; i++) {
@@ -29,7 +30,7 @@ unsigned config_distance(const char *a, const char *b, unsigned limit)
                         row[k] = least(replaced, least(row[k], row[k - 1]) + 1);
                 }
         }
-        return least(row[n], limit + 1);
+        return row[n];
 }
 
 const char *config_nearest(enum config_side side, const char *name)
@@ -41,8 +42,7 @@ const char *config_nearest(enum config_side side, const char *name)
         unsigned best_distance = (limit ? limit : 1) + 1;
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
-                unsigned d = e->side == side ? config_distance(name, e->name, best_distance)
-                                             : best_distance;
+                unsigned d = e->side == side ? config_distance(name, e->name) : UINT_MAX;
                 if (d < best_distance) {
                         best = e->name;
                         best_distance = d;

@@ -4,9 +4,9 @@
 
 #include "config/entries.h"
 
-/* The number of letters to insert, delete or replace between the two texts; at most `limit` + 1, where
- * the search ends. Letters count as equal in either case. */
-unsigned config_distance(const char *a, const char *b, unsigned limit);
+/* The number of letters to insert, delete or replace between the two texts. Letters count as equal in either
+ * case. UINT_MAX: a text is longer than 64 bytes. */
+unsigned config_distance(const char *a, const char *b);
 
 /* Find the entry of this side whose name is nearest to `name`. NULL: none is near, so that a third
  * of the letters would differ. Static. */
