@@ -65,6 +65,9 @@ SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, siz
 /* Print a JSON string. A byte that is not of a printable character in UTF-8 is escaped. */
 void command_put_json(const char *text);
 
+/* Print a member of a JSON object, whose value is a string. `before`: '{' in front of the first, else ','. */
+void command_put_member(char before, const char *name, const char *text);
+
 /* SPANCL_CONNECT_TIMEOUT in ms. */
 int command_timeout(void);
 

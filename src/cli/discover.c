@@ -89,12 +89,6 @@ static const char *state_of(const struct item *i, char ret[TEXT_MAX])
         return ret;
 }
 
-static void put_member(const char *name, const char *text)
-{
-        printf(",\"%s\":", name);
-        command_put_json(text);
-}
-
 /* ---- output --------------------------------------------------------------------------------- */
 
 static void print_line(const char *event, const struct item *i)
@@ -102,24 +96,24 @@ static void print_line(const char *event, const struct item *i)
         const struct discovered *d = &i->record;
         char types[TEXT_MAX], state[TEXT_MAX];
         printf("{\"event\":\"%s\"", event);
-        put_member("source", i->source);
-        put_member("id", d->id);
+        command_put_member(',', "source", i->source);
+        command_put_member(',', "id", d->id);
         if (strcmp(event, "gone") != 0) {
-                put_member("name", d->name);
+                command_put_member(',', "name", d->name);
                 printf(",\"addresses\":[");
                 for (unsigned k = 0; k < d->address_count; k++) {
                         printf(k ? "," : "");
                         command_put_json(d->addresses[k]);
                 }
                 printf("],\"port\":%u", d->port);
-                put_member("types", types_of(d, types));
+                command_put_member(',', "types", types_of(d, types));
                 if (*d->key)
-                        put_member("key", d->key);
+                        command_put_member(',', "key", d->key);
                 if (d->protocol)
                         printf(",\"protocol\":%" PRIu64, d->protocol);
                 printf(",\"load\":%" PRIu64, d->load);
-                put_member("kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
-                put_member("state", state_of(i, state));
+                command_put_member(',', "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
+                command_put_member(',', "state", state_of(i, state));
         }
         printf("}\n");
 }
@@ -214,8 +208,7 @@ int command_discover(int argc, char **argv)
                 } else if (argv[i][0] != '-' && i == argc - 1) {
                         sources = argv[i];
                 } else {
-                        fprintf(stderr, "Usage: spancl discover [--watch] [--json] [SOURCES]\n");
-                        return 2;
+                        return command_usage("discover");
                 }
         }
         struct view v = { .lock = LOCK_INIT };

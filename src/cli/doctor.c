@@ -31,10 +31,6 @@
 #include "transport/keys.h"
 #include "transport/tls.h"
 
-#ifndef SPANCL_DATE
-#define SPANCL_DATE "2026-01-01"
-#endif
-
 enum {
         TEXT_MAX = 1600,
         RATE_SIZE = 16 << 20, /* as spancl list */
@@ -81,27 +77,15 @@ __attribute__((format(printf, 1, 2))) static struct text text_of(const char *fmt
 
 static const char *const state_names[] = { [OK] = "ok", [WARNING] = "warning", [FAULT] = "fault" };
 
-static void put_member(const char *name, const char *value)
-{
-        printf("\"%s\":", name);
-        command_put_json(value);
-}
-
 static void put_json(const struct doctor *d, enum state s, const char *check, const char *text,
                      const char *remedy)
 {
-        putchar('{');
-        if (d->server) {
-                put_member("server", d->server);
-                putchar(',');
-        }
-        put_member("check", check);
-        putchar(',');
-        put_member("state", state_names[s]);
-        putchar(',');
-        put_member("text", text);
-        putchar(',');
-        put_member("remedy", remedy);
+        if (d->server)
+                command_put_member('{', "server", d->server);
+        command_put_member(d->server ? ',' : '{', "check", check);
+        command_put_member(',', "state", state_names[s]);
+        command_put_member(',', "text", text);
+        command_put_member(',', "remedy", remedy);
         printf("}\n");
 }
 
@@ -302,17 +286,19 @@ static void check_keys(struct doctor *d)
         static const char *const files[] = { KEYS_IDENTITY, KEYS_SERVERS, KEYS_AUTHORITY,
                                              KEYS_TOKEN };
         char folder[KEYS_PATH_MAX];
-        bool found[array_size(files)];
+        bool found, has_identity = false;
         if (keys_folder(NULL, folder) < 0) {
                 tell(d, WARNING, "keys", "set SPANCL_KEYS, or HOME",
                      "this user has no folder for keys");
                 return;
         }
-        for (size_t i = 0; i < array_size(files); i++)
-                if (!check_key_file(d, folder, files[i], &found[i]))
+        for (size_t i = 0; i < array_size(files); i++) {
+                if (!check_key_file(d, folder, files[i], &found))
                         return;
+                has_identity |= found && !strcmp(files[i], KEYS_IDENTITY);
+        }
         tell(d, OK, "keys", "", "%s: %s", folder,
-             found[0] ? "private" : "no key of this user yet; `spancl pair` makes it");
+             has_identity ? "private" : "no key of this user yet; `spancl pair` makes it");
 }
 
 /* The protocol has no time of day, so this is about this host's alone. */
@@ -562,6 +548,16 @@ static int size_of(struct bytes text)
         return text.size ? (int)strnlen(text.data, text.size) : 0;
 }
 
+/* Does the list, with commas between its parts, have this one? */
+static bool has_part(const char *list, const char *one)
+{
+        size_t n = strlen(one);
+        for (const char *p = list; (p = strstr(p, one)); p++)
+                if ((p == list || (p - list >= 2 && p[-2] == ',')) && (!p[n] || p[n] == ','))
+                        return true;
+        return false;
+}
+
 /* Add the device's driver to the list, if it is not there yet. */
 static void add_platform(struct platforms *p, struct bytes device)
 {
@@ -573,7 +569,7 @@ static void add_platform(struct platforms *p, struct bytes device)
         snprintf(one, sizeof(one), "%.*s %.*s", size_of(name), (const char *)name.data,
                  size_of(version), (const char *)version.data);
         size_t n = strlen(p->list);
-        if (!strstr(p->list, one))
+        if (!has_part(p->list, one))
                 snprintf(p->list + n, sizeof(p->list) - n, "%s%s", n ? ", " : "", one);
         p->devices++;
 }
@@ -724,13 +720,10 @@ static void check_host(struct doctor *d)
 /* Find the servers: those of the arguments, else the configured ones. */
 static int find_servers(int argc, char **argv, struct server_specs *ret, char **ret_error)
 {
-        int r = 0, named = 0;
+        int r = 0;
         for (int i = 0; i < argc && !r; i++)
-                if (strcmp(argv[i], "--json") != 0) {
-                        r = server_specs_add(ret, argv[i], strlen(argv[i]), "HOST", ret_error);
-                        named++;
-                }
-        return named ? r : config_servers(&ret->specs, &ret->count, ret_error);
+                r = server_specs_add(ret, argv[i], strlen(argv[i]), "HOST", ret_error);
+        return argc ? r : config_servers(&ret->specs, &ret->count, ret_error);
 }
 
 int command_doctor(int argc, char **argv)
@@ -738,14 +731,17 @@ int command_doctor(int argc, char **argv)
         struct doctor d = { .timeout_ms = command_timeout() };
         struct server_specs all = { 0 };
         char *error = NULL;
+        int names = 0;
         for (int i = 0; i < argc; i++) {
                 if (!strcmp(argv[i], "--json"))
                         d.json = true;
                 else if (argv[i][0] == '-')
                         return command_usage("doctor");
+                else
+                        argv[names++] = argv[i];
         }
         check_host(&d);
-        if (find_servers(argc, argv, &all, &error) < 0)
+        if (find_servers(names, argv, &all, &error) < 0)
                 tell(&d, FAULT, "servers", "correct it: `spancl --help` has the grammar", "%s",
                      error ? error : "out of memory");
         mem_free(error);

@@ -71,9 +71,9 @@ static void print_command(FILE *to, const struct command *c)
         fprintf(to, "Usage: spancl %s %s\n", c->name, c->arguments);
 }
 
-static void print_option(const struct argument_option *o)
+static void print_option(FILE *to, const struct argument_option *o)
 {
-        printf("  %s%s%s\n      %s\n", o->name, *o->value ? " " : "", o->value, o->doc);
+        fprintf(to, "  %s%s%s\n      %s\n", o->name, *o->value ? " " : "", o->value, o->doc);
 }
 
 static void print_command_help(const struct command *c)
@@ -85,7 +85,7 @@ static void print_command_help(const struct command *c)
         for (size_t i = 0; i < n; i++)
                 for (const struct argument_option *o = argument_options; o->name; o++)
                         if (!strcmp(o->name, list[i].option))
-                                print_option(o);
+                                print_option(stdout, o);
         if (strstr(c->arguments, "S]") || strstr(c->arguments, "S..."))
                 printf("\n%s\n", command_servers_help);
 }
@@ -107,8 +107,7 @@ static void print_help(FILE *to)
                         commands[i].help);
         fprintf(to, "\nOptions:\n");
         for (const struct argument_option *o = argument_options; o->name; o++)
-                fprintf(to, "  %s%s%s\n      %s\n", o->name, *o->value ? " " : "", o->value,
-                        o->doc);
+                print_option(to, o);
         fprintf(to, "\n%s\n", command_servers_help);
 }
 

@@ -113,6 +113,12 @@ void command_put_json(const char *text)
         putchar('"');
 }
 
+void command_put_member(char before, const char *name, const char *text)
+{
+        printf("%c\"%s\":", before, name);
+        command_put_json(text);
+}
+
 int command_timeout(void)
 {
         return (int)config_number(CONFIG_connect_timeout);
