@@ -101,7 +101,8 @@ class System:
         user = [f"--userspec={NOBODY}:{NOBODY}"] if at else []
         proxies = [f"{k}={v}" for k, v in os.environ.items() if k.lower().endswith("_proxy")]
         return subprocess.Popen(
-            [*at, "chroot", *user, str(self.root), "env", "-i", "-C", CLONE, f"HOME={home}", "LANG=C.UTF-8", *proxies,
+            [*at, "chroot", *user, str(self.root), "env", "-i", "-C", CLONE, f"HOME={home}", "LANG=C.UTF-8",
+             "CTEST_OUTPUT_ON_FAILURE=1", *proxies,
              "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
              "bash", "-c", "\n".join((*exports, line))],
             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
