@@ -32,7 +32,7 @@ extern enum log_format log_format;
 
 enum { LOG_LINE_MAX = 4096 }; /* bytes of a line, which a pipe takes at once */
 
-/* The parts of a line. No text has control characters. */
+/* The parts of a line. No text has control characters, except for LOG_JSON, which escapes them. */
 struct log_line {
         const char *level, *component;
         const char *about; /* the client that the line is about; NULL: none */

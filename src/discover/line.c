@@ -8,38 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/quote.h"
 #include "os/clock.h"
 
 enum { REFUSED_NS = 1000000000 };
 
-/* Decode one character. Return its length, or 0 if it is not UTF-8. */
-static size_t decode(const uint8_t *p, uint32_t *ret)
-{
-        size_t n = *p < 0x80                 ? 1
-                   : *p >= 0xc2 && *p < 0xe0 ? 2
-                   : (*p & 0xf0) == 0xe0     ? 3
-                   : *p >= 0xf0 && *p < 0xf5 ? 4
-                                             : 0;
-        if (!n)
-                return 0;
-        *ret = n == 1 ? *p : *p & (0xffu >> (n + 1));
-        for (size_t i = 1; i < n; i++) {
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-                *ret = *ret << 6 | (p[i] & 0x3f);
-        }
-        bool shorter = (n == 3 && *ret < 0x800) || (n == 4 && *ret < 0x10000);
-        bool surrogate = *ret >= 0xd800 && *ret < 0xe000;
-        return shorter || surrogate || *ret > 0x10ffff ? 0 : n;
-}
-
 bool line_is_utf8(const char *text)
 {
         uint32_t c;
-        for (size_t n; *text; text += n) {
-                n = decode((const uint8_t *)text, &c);
+        for (struct bytes left = bytes_str(text); left.size;) {
+                size_t n = bytes_utf8(left, &c);
                 if (!n)
                         return false;
+                left = bytes_of((const char *)left.data + n, left.size - n);
         }
         return true;
 }
@@ -62,20 +44,12 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *w, const ch
 
 static void put_string(struct writer *w, const char *text)
 {
-        uint32_t c;
-        put(w, "\"");
-        for (size_t n; *text; text += n) {
-                n = decode((const uint8_t *)text, &c);
-                if (!n) {
-                        put(w, "\\ufffd");
-                        n = 1;
-                } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029) {
-                        put(w, "\\u%04x", (unsigned)c);
-                } else {
-                        put(w, "%s%.*s", c == '"' || c == '\\' ? "\\" : "", (int)n, text);
-                }
-        }
-        put(w, "\"");
+        char *at = w->text + w->size, *end = w->text + LINE_MAX_SIZE - 1;
+        if (end - at < 2)
+                return;
+        at = quote_text(at, end, bytes_str(text));
+        *at = 0;
+        w->size = (size_t)(at - w->text);
 }
 
 void line_body(const struct found *f, char ret[LINE_MAX_SIZE])
