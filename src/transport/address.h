@@ -59,6 +59,10 @@ SP_NODISCARD int address_listen(const struct address *a, struct listener **ret);
  * of a name, which may lead to another host the next time. SP_E_LINK, SP_E_INVAL. */
 SP_NODISCARD int conn_reached(const struct conn *c, const char *text, char ret[ADDRESS_MAX]);
 
+/* Write the other end of an accepted conn as people know it: an address as address_show writes it, with numbers, or
+ * "uid 1000", or "unknown". */
+void conn_from(const struct conn *c, char ret[ADDRESS_MAX]);
+
 /* Find the origin of an accepted conn: the other side's address in `net`, of IPv6 the part that
  * belongs to one customer; zeros if it has none. True: it is loopback's. */
 bool conn_origin(const struct conn *c, uint8_t net[16]);

@@ -17,6 +17,7 @@
 #include "daemon/upkeep/janitor.h"
 #include "daemon/upkeep/scratch.h"
 #include "sandbox/cgroup.h"
+#include "transport/address.h"
 
 #define LOG "supervisor"
 #define MS  1000000ull /* ns */
@@ -78,10 +79,10 @@ enum worker_state {
 struct audit {
         uint64_t begun_ns;
         char client[KEYS_NAME_MAX + 1]; /* as the list of clients names it; "": it has no name */
-        char from[80];                  /* its address or user */
-        char about[384];                /* both, for each line of the session */
-        bool told;                      /* the worker sent the following */
-        uint64_t sent, received, buffers_peak; /* bytes */
+        char from[ADDRESS_MAX];         /* its address or user */
+        char about[KEYS_NAME_MAX + ADDRESS_MAX + 2]; /* both, for each line of the session */
+        bool told;                                   /* the worker sent the following */
+        uint64_t sent, received, buffers_peak;       /* bytes */
         char why[128];
 };
 
