@@ -374,11 +374,8 @@ static void on_expired(void)
         remove_stale();
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-        /* An application that did not ask for this source prints nothing of it. */
-        if (argc > 1 && !strcmp(argv[1], "--quiet") && !freopen("/dev/null", "w", stderr))
-                return 1;
         rights_drop();
         list_init(&services);
         avahi.state = on_state;
