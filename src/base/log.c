@@ -18,6 +18,11 @@ enum log_format log_format;
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
+const char *log_level_name(enum log_level level)
+{
+        return level_names[level < LOG_ERROR ? LOG_ERROR : level];
+}
+
 int log_level_parse(const char *name)
 {
         for (int i = 0; i < 4; i++)
@@ -150,7 +155,7 @@ void log_write(enum log_level level, const char *component, const char *fmt, ...
                 return;
         bytes_tame(text, sizeof(text));
         const struct log_line line = {
-                .level = level_names[level],
+                .level = log_level_name(level),
                 .component = component,
                 .text = bytes_str(text),
         };

@@ -17,6 +17,9 @@ extern _Atomic enum log_level log_threshold;
  * terminal? The number of lost lines is logged when it reads again. Default: no. */
 extern _Atomic bool log_never_waits;
 
+/* The name of a level, static; of LOG_NONE, which has none, that of LOG_ERROR. */
+const char *log_level_name(enum log_level level);
+
 /* -1 for an unknown name. */
 int log_level_parse(const char *name);
 

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "base/loopback.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/random.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 
@@ -106,7 +106,6 @@ static bool is_told(const struct supervisor *s)
 static int start(struct supervisor *s)
 {
         static char name[] = PROGRAM;
-        static const char *const levels[] = { "error", "warn", "info", "debug" };
         struct advertiser *a = &s->advertiser;
         uint8_t random[16];
         char path[PATH_MAX];
@@ -116,7 +115,7 @@ static int start(struct supervisor *s)
                                " is not installed (package spancl-discovery)");
                 return SP_E_NOENT;
         }
-        if (getrandom(random, sizeof(random), 0) != sizeof(random) || pipe2(input, O_CLOEXEC) < 0)
+        if (!random_fill(random, sizeof(random)) || pipe2(input, O_CLOEXEC) < 0)
                 return SP_E_LIMIT;
         for (size_t i = 0; i < sizeof(random); i++)
                 sprintf(a->id + 2 * i, "%02x", random[i]);
@@ -127,7 +126,7 @@ static int start(struct supervisor *s)
                 r = child_log_open(&a->log, &s->spawner.log_budget, &log);
         if (!r) {
                 char level[8];
-                strcpy(level, levels[log_threshold < LOG_ERROR ? LOG_ERROR : log_threshold]);
+                strcpy(level, log_level_name(log_threshold));
                 r = run_program(path, (char *[]){ name, level, NULL }, input[0], log, &a->pid);
                 close(log);
         }
