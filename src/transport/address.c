@@ -201,6 +201,11 @@ bool address_is_here(const struct address *a)
                (a->ops->caps & TRANSPORT_PEERS && loopback_host(a->host));
 }
 
+bool address_is_reached(const struct address *a)
+{
+        return a->ops->caps & TRANSPORT_PEERS && !loopback_host(a->host);
+}
+
 int address_connect(const struct address *a, int timeout_ms, struct conn **ret)
 {
         char text[ADDRESS_MAX];

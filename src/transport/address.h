@@ -51,6 +51,9 @@ void address_encrypt(struct address *a);
 /* Is it on this host: no network, or loopback? */
 bool address_is_here(const struct address *a);
 
+/* Return true if it is an address of IP that other hosts reach: not loopback. */
+bool address_is_reached(const struct address *a);
+
 /* Connect or listen, as transport_ops do. SP_E_INVAL: the transport cannot. */
 SP_NODISCARD int address_connect(const struct address *a, int timeout_ms, struct conn **ret);
 SP_NODISCARD int address_listen(const struct address *a, struct listener **ret);

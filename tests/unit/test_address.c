@@ -45,6 +45,8 @@ static void addresses_come_back_as_they_were_written(void **state)
                 assert_int_equal(a.port, cases[i].port);
                 assert_string_equal(a.key, cases[i].key ? KEY : "");
                 assert_int_equal(address_is_here(&a), cases[i].here);
+                assert_int_equal(address_is_reached(&a),
+                                 !cases[i].here && !strstr(cases[i].shown, "vsock"));
                 address_put(&a, text);
                 assert_string_equal(text, cases[i].text);
                 address_show(cases[i].text, text);

@@ -11,7 +11,6 @@
 
 #include "base/installed.h"
 #include "base/log.h"
-#include "base/loopback.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -47,7 +46,7 @@ static void gone(struct supervisor *s)
 static bool has_address(const struct listening *l, bool loopback, struct address *ret)
 {
         return address_parse(l->listener->address, ret) == 0 && ret->ops->caps & TRANSPORT_PEERS &&
-               loopback_host(ret->host) == loopback;
+               address_is_reached(ret) != loopback;
 }
 
 /* Return true if a listener of all IPv6 addresses takes IPv4, too. */
