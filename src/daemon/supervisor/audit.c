@@ -5,14 +5,16 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "daemon/supervisor/report.h"
 #include "os/clock.h"
 
 enum { REFUSED_EACH_MS = 1000, REFUSED_BURST = 10 };
 
-void audit_refused(struct supervisor *s, const struct pending *v, const char *why)
+void audit_refused(struct supervisor *s, const struct pending *v, int status, const char *why)
 {
         char from[ADDRESS_MAX] = "an unknown address";
         uint64_t now = clock_now_ns(), due = s->counts.warn_due_ns;
+        report_refused(s, status);
         due = (due < now ? now : due) + REFUSED_EACH_MS * MS;
         if (due > now + REFUSED_BURST * REFUSED_EACH_MS * MS) {
                 s->counts.unwarned++;

@@ -166,19 +166,7 @@ struct ended {
 
 enum { ENDED_MAX = 64 };
 
-/* The reasons of refusals, as they are counted (report.c has their names). */
-enum refusal {
-        REFUSED_UNKNOWN,  /* the client may not enter */
-        REFUSED_FULL,     /* --sessions, or too many at once */
-        REFUSED_DEVICE,   /* no device for the session */
-        REFUSED_VERSION,  /* no common version of the protocol */
-        REFUSED_PROTOCOL, /* bytes that are no hello, or altered ones */
-        REFUSED_ENDED,    /* the session is over, or spancld ends */
-        REFUSED_SLOW,     /* drivers take too long, or the hello did not come in time */
-        REFUSED_RATE,     /* --connection-rate, or too many connections without a hello */
-        REFUSED_OTHER,
-        REFUSED_COUNT,
-};
+enum { REFUSED_COUNT = 9 }; /* reasons of refusals (report.c) */
 
 /* Counters since the start, for clients that query statistics (report.c). */
 struct counts {
