@@ -9,10 +9,14 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/mem.h"
 #include "base/quote.h"
 #include "os/clock.h"
 
 enum { REFUSED_NS = 1000000000 };
+
+const struct service_type service_types[SERVICE_TYPES] = { { "_spancl._tcp", "spancl" },
+                                                           { "_pocl._tcp", "pocl" } };
 
 bool line_is_utf8(const char *text)
 {
@@ -75,22 +79,36 @@ void line_body(const struct found *f, char ret[LINE_MAX_SIZE])
                 put(&w, ",\"load\":%u", (unsigned)f->txt.load);
 }
 
-static void put_line(const struct writer *w)
+void line_put(const char *text, size_t size)
 {
-        for (size_t done = 0; done < w->size;) {
-                ssize_t n = write(STDOUT_FILENO, w->text + done, w->size - done);
-                if (n < 0 && errno != EINTR)
+        while (size) {
+                ssize_t n = write(STDOUT_FILENO, text, size);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
                         exit(0); /* nobody reads */
-                done += n > 0 ? (size_t)n : 0;
+                text += n;
+                size -= (size_t)n;
         }
 }
 
-void line_put_found(const char *event, const char *body)
+void line_announce(const struct found *f, char **body)
 {
-        char text[LINE_MAX_SIZE];
+        char now[LINE_MAX_SIZE], text[LINE_MAX_SIZE], *last = *body;
         struct writer w = { text, 0 };
-        put(&w, "{\"event\":\"%s\",%s}\n", event, body);
-        put_line(&w);
+        if (f->address_count) {
+                line_body(f, now);
+                if (last && !strcmp(last, now))
+                        return;
+                put(&w, "{\"event\":\"%s\",%s}\n", last ? "changes" : "appears", now);
+                line_put(w.text, w.size);
+                *body = mem_strdup(now);
+        } else {
+                if (last)
+                        line_put_gone(f->id);
+                *body = NULL;
+        }
+        mem_free(last);
 }
 
 void line_put_gone(const char *id)
@@ -100,15 +118,13 @@ void line_put_gone(const char *id)
         put(&w, "{\"event\":\"gone\",\"id\":");
         put_string(&w, id);
         put(&w, "}\n");
-        put_line(&w);
+        line_put(w.text, w.size);
 }
 
 void line_put_settled(void)
 {
-        char text[LINE_MAX_SIZE];
-        struct writer w = { text, 0 };
-        put(&w, "{\"event\":\"settled\"}\n");
-        put_line(&w);
+        static const char text[] = "{\"event\":\"settled\"}\n";
+        line_put(text, sizeof(text) - 1);
 }
 
 void found_add_address(struct found *f, const char *address)
