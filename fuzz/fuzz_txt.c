@@ -14,7 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int r = txt_parse(copy, size, &f.txt);
         free(copy);
         fuzz_check(r == 0 || r == SP_E_INVAL || r == SP_E_LIMIT);
-        fuzz_check(strlen(f.txt.id) == 0 || strlen(f.txt.id) == TXT_ID);
         fuzz_check(strlen(f.txt.key) == 0 || strlen(f.txt.key) == TXT_KEY);
         memcpy(name, data, size < FOUND_NAME_MAX ? size : FOUND_NAME_MAX);
         memcpy(id, data, size < FOUND_ID_MAX ? size : FOUND_ID_MAX);

@@ -1,7 +1,5 @@
 #include "base/bytes.h"
 
-#include <stdbool.h>
-
 #include "base/mem.h"
 
 int buf_reserve(struct buf *b, size_t more)
@@ -66,25 +64,33 @@ void buf_fini(struct buf *b)
         *b = (struct buf){ 0 };
 }
 
-size_t bytes_printable(const uint8_t *p, size_t left)
+size_t bytes_utf8(struct bytes text, uint32_t *ret)
 {
+        static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+        const uint8_t *p = text.data;
         uint32_t c = *p;
-        if (c < 0x80)
-                return (c >= 0x20 && c != 0x7f) || c == '\t';
-        size_t size = c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-        if (c < 0xc2 || !size || size > left)
+        size_t size = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+        if (!size || size > text.size)
                 return 0;
-        c &= 0xffu >> (size + 1);
+        if (size > 1)
+                c &= 0xffu >> (size + 1);
         for (size_t i = 1; i < size; i++) {
                 if ((p[i] & 0xc0) != 0x80)
                         return 0;
                 c = c << 6 | (p[i] & 0x3f);
         }
-        static const uint32_t least[] = { 0, 0, 0xa0, 0x800, 0x10000 };
+        if (c < least[size] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+                return 0;
+        *ret = c;
+        return size;
+}
+
+bool bytes_printable(uint32_t c)
+{
+        bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
         bool order = c == 0x61c || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
                      (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-        bool none = c < least[size] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000);
-        return order || none ? 0 : size;
+        return !control && !order;
 }
 
 char *bytes_tame(char *text, size_t size)

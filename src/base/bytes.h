@@ -2,6 +2,7 @@
 #ifndef SPANCL_BASE_BYTES_H
 #define SPANCL_BASE_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -83,9 +84,12 @@ static inline size_t bytes_pad8(size_t n)
  * could control a terminal or forge a log line. Returns `text`. */
 char *bytes_tame(char *text, size_t size);
 
-/* Return the size of the printable UTF-8 character at `p`, which has `left` bytes; 0: there is none.
- * Characters that would begin a line, or reorder the text around them, do not count as printable. */
-size_t bytes_printable(const uint8_t *p, size_t left);
+/* Decode the first character of a text that is not empty. Returns its size; 0: it is no UTF-8. */
+size_t bytes_utf8(struct bytes text, uint32_t *ret);
+
+/* Return true if a character may be shown on a terminal and in a log line. Control characters may not, nor
+ * characters that begin a line or reorder the text around them. */
+bool bytes_printable(uint32_t c);
 
 /* A growable byte buffer that its holder owns. Zeroed memory is a valid, empty one. */
 struct buf {

@@ -10,12 +10,18 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/quote.h"
 
 _Atomic enum log_level log_threshold = LOG_WARN;
 _Atomic bool log_never_waits;
 enum log_format log_format;
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
+
+const char *log_level_name(enum log_level level)
+{
+        return level_names[level < LOG_ERROR ? LOG_ERROR : level];
+}
 
 int log_level_parse(const char *name)
 {
@@ -86,50 +92,18 @@ static void put_time(char out[32])
         snprintf(out + n, 32 - n, ".%03uZ", (unsigned)(now.tv_nsec / 1000000) % 1000);
 }
 
-/* Append a text, quoted for JSON, as far as `end` permits. Returns the place behind it. */
-static char *quote(char *p, const char *end, struct bytes text)
-{
-        static const char digits[] = "0123456789abcdef";
-        const uint8_t *from = text.data;
-        enum { ROOM = 8 }; /* an escaped byte and the quote */
-        *p++ = '"';
-        for (size_t i = 0; i < text.size && end - p > ROOM;) {
-                size_t k = bytes_printable(from + i, text.size - i);
-                if (!k) {
-                        memcpy(p, "\\u00", 4);
-                        p[4] = digits[from[i] >> 4];
-                        p[5] = digits[from[i] & 15];
-                        p += 6;
-                        i++;
-                        continue;
-                }
-                if (from[i] == '"' || from[i] == '\\')
-                        *p++ = '\\';
-                if (from[i] == '\t') {
-                        memcpy(p, "\\t", 2);
-                        p += 2;
-                } else {
-                        memcpy(p, from + i, k);
-                        p += k;
-                }
-                i += k;
-        }
-        *p++ = '"';
-        return p;
-}
-
 static size_t compose_json(const struct log_line *line, char *out, const char *end)
 {
         char time[32], *p = out;
         put_time(time);
         p += sprintf(p, "{\"time\":\"%s\",\"level\":\"%s\",\"component\":", time, line->level);
-        p = quote(p, out + LOG_LINE_MAX / 4, bytes_str(line->component));
+        p = quote_text(p, out + LOG_LINE_MAX / 4, bytes_str(line->component));
         if (line->about) {
                 p = stpcpy(p, ",\"about\":");
-                p = quote(p, out + LOG_LINE_MAX / 2, bytes_str(line->about));
+                p = quote_text(p, out + LOG_LINE_MAX / 2, bytes_str(line->about));
         }
         p = stpcpy(p, ",\"text\":");
-        p = quote(p, end - 2, line->text);
+        p = quote_text(p, end - 2, line->text);
         p = stpcpy(p, "}\n");
         return (size_t)(p - out);
 }
@@ -181,7 +155,7 @@ void log_write(enum log_level level, const char *component, const char *fmt, ...
                 return;
         bytes_tame(text, sizeof(text));
         const struct log_line line = {
-                .level = level_names[level],
+                .level = log_level_name(level),
                 .component = component,
                 .text = bytes_str(text),
         };

@@ -17,6 +17,9 @@ extern _Atomic enum log_level log_threshold;
  * terminal? The number of lost lines is logged when it reads again. Default: no. */
 extern _Atomic bool log_never_waits;
 
+/* The name of a level, static; of LOG_NONE, which has none, that of LOG_ERROR. */
+const char *log_level_name(enum log_level level);
+
 /* -1 for an unknown name. */
 int log_level_parse(const char *name);
 
@@ -32,7 +35,7 @@ extern enum log_format log_format;
 
 enum { LOG_LINE_MAX = 4096 }; /* bytes of a line, which a pipe takes at once */
 
-/* The parts of a line. No text has control characters. */
+/* The parts of a line. No text has control characters, except for LOG_JSON, which escapes them. */
 struct log_line {
         const char *level, *component;
         const char *about; /* the client that the line is about; NULL: none */

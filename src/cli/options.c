@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "cli/command.h"
 #include "config/servers.h"
 #include "config/variables.h"
@@ -95,21 +96,10 @@ void command_hint(const struct looked_at *at)
 
 void command_put_json(const char *text)
 {
-        const uint8_t *p = (const uint8_t *)text;
+        char out[QUOTE_CHARACTER];
         putchar('"');
-        for (size_t left = strlen(text); left;) {
-                size_t n = bytes_printable(p, left);
-                if (!n || *p < ' ') {
-                        printf("\\u%04x", *p);
-                        n = 1;
-                } else {
-                        if (*p == '"' || *p == '\\')
-                                putchar('\\');
-                        fwrite(p, 1, n, stdout);
-                }
-                p += n;
-                left -= n;
-        }
+        for (struct bytes left = bytes_str(text); left.size;)
+                fwrite(out, 1, quote_character(&left, out), stdout);
         putchar('"');
 }
 

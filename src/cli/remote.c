@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/mem.h"
 #include "config/servers.h"
@@ -14,6 +13,7 @@
 #include "loop/link.h"
 #include "loop/server_loop.h"
 #include "os/clock.h"
+#include "os/random.h"
 #include "proto/info.h"
 #include "transport/address.h"
 
@@ -193,8 +193,7 @@ int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **r
                 if (!r->name || (spec->address && !r->address))
                         status = SP_E_NOMEM;
         }
-        if (!status && (getrandom(r->id, sizeof(r->id), 0) != sizeof(r->id) ||
-                        getrandom(r->key, sizeof(r->key), 0) != sizeof(r->key)))
+        if (!status && (!random_fill(r->id, sizeof(r->id)) || !random_fill(r->key, sizeof(r->key))))
                 status = SP_E_UNSUPP;
         if (!status)
                 status = session_new(&(struct session_params){ .ops = &ops, .user = r },

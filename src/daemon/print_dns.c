@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/loopback.h"
 #include "config/server_spec.h"
 #include "daemon/supervisor/gate.h"
 #include "proto/wire.h"
@@ -38,7 +37,7 @@ static bool find_listen(const struct config_options *o, struct address *ret)
         for (size_t i = 0; i < o->list_count; i++) {
                 if (o->list[i].id == CONFIG_listen &&
                     address_of_listen(o->list[i].value, CONFIG_PORT, ret) == 0 &&
-                    ret->ops->caps & TRANSPORT_PEERS && !loopback_host(ret->host))
+                    address_is_reached(ret))
                         return true;
         }
         return false;

@@ -38,17 +38,13 @@ enum {
         TRIES = 3,
 };
 
-static const struct type {
-        const char *name, *kind;
-} types[] = { { "_spancl._tcp", "spancl" }, { "_pocl._tcp", "pocl" } };
-
 struct target {
         unsigned priority, weight, port;
         char host[DNS_NAME_MAX + 1];
 };
 
 struct service {
-        const struct type *type;
+        const struct service_type *type;
         char id[FOUND_ID_MAX + 1]; /* the name in DNS */
         char name[FOUND_NAME_MAX + 1];
         char *body; /* of the last line; NULL: none */
@@ -65,7 +61,7 @@ struct service {
 
 /* A query, and its owner. */
 struct query {
-        const struct type *type;
+        const struct service_type *type;
         struct service *service; /* NULL: for the services of a type in a domain */
         unsigned record;
 };
@@ -86,7 +82,8 @@ static bool settled;
 static void on_answer(void *user, int status, int timeouts, unsigned char *data, int size);
 
 /* Out of memory counts as a server that did not answer. */
-static void ask(const char *name, unsigned record, const struct type *type, struct service *s)
+static void ask(const char *name, unsigned record, const struct service_type *type,
+                struct service *s)
 {
         struct query *q = mem_zalloc(sizeof(*q));
         if (!q) {
@@ -103,7 +100,7 @@ static void ask(const char *name, unsigned record, const struct type *type, stru
         ares_query(channel, name, 1, (int)record, on_answer, q);
 }
 
-static void add_service(const struct type *type, const char *name)
+static void add_service(const struct service_type *type, const char *name)
 {
         char label[DNS_NAME_MAX + 1];
         for (size_t i = 0; i < service_count; i++) {
@@ -277,9 +274,10 @@ static void begin_round(const char *domains)
                 services[i]->listed = false;
         while (*domains && count < DOMAINS_MAX) {
                 size_t n = strcspn(domains, ", ");
-                for (size_t i = 0; n && n < 256 && i < array_size(types); i++) {
-                        snprintf(name, sizeof(name), "%s.%.*s", types[i].name, (int)n, domains);
-                        ask(name, DNS_PTR, &types[i], NULL);
+                for (size_t i = 0; n && n < 256 && i < SERVICE_TYPES; i++) {
+                        snprintf(name, sizeof(name), "%s.%.*s", service_types[i].name, (int)n,
+                                 domains);
+                        ask(name, DNS_PTR, &service_types[i], NULL);
                 }
                 count += n != 0;
                 domains += n + (domains[n] != 0);
@@ -289,24 +287,16 @@ static void begin_round(const char *domains)
 /* Write the changes of one service. False: it is gone. */
 static bool report(struct service *s, uint64_t now)
 {
-        char body[LINE_MAX_SIZE];
         bool good = s->listed && !s->refused && s->found.address_count && !(s->failed && s->body);
-        if (good) {
-                s->good_ns = now;
-                line_body(&s->found, body);
-                if (!s->body || strcmp(s->body, body) != 0) {
-                        line_put_found(s->body ? "changes" : "appears", body);
-                        mem_free(s->body);
-                        s->body = mem_strdup(body);
-                }
-                return true;
-        }
         bool unknown = s->listed ? s->failed : pass.list_failed;
-        if (unknown && s->body && now < s->good_ns + STALE_S * S)
+        if (good)
+                s->good_ns = now;
+        else if (unknown && s->body && now < s->good_ns + STALE_S * S)
                 return true;
-        if (s->body)
-                line_put_gone(s->id);
-        return false;
+        else
+                s->found.address_count = 0;
+        line_announce(&s->found, &s->body);
+        return good;
 }
 
 /* Returns the time of the next round. */
@@ -319,7 +309,6 @@ static uint64_t end_round(void)
                 if (report(s, now)) {
                         services[kept++] = s;
                 } else {
-                        mem_free(s->body);
                         mem_free(s);
                 }
         }

@@ -12,23 +12,10 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "discover/line.h"
 #include "discovery/records.h"
 
 enum { FILE_MAX = 8 << 20, SETTLE_MS = 20 };
-
-/* Write all bytes, or end: nobody reads them any more. */
-static void put(const char *text, size_t size)
-{
-        while (size) {
-                ssize_t n = write(STDOUT_FILENO, text, size);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        exit(0);
-                text += n;
-                size -= (size_t)n;
-        }
-}
 
 static bool has(const struct records *r, const char *id)
 {
@@ -36,19 +23,6 @@ static bool has(const struct records *r, const char *id)
                 if (!strcmp(r->list[i].id, id))
                         return true;
         return false;
-}
-
-/* The id as JSON. It has no control characters. */
-static void put_gone(const char *id)
-{
-        static const char begin[] = "{\"event\":\"gone\",\"id\":\"", end[] = "\"}\n";
-        put(begin, sizeof(begin) - 1);
-        for (; *id; id++) {
-                if (*id == '"' || *id == '\\')
-                        put("\\", 1);
-                put(id, 1);
-        }
-        put(end, sizeof(end) - 1);
 }
 
 /* False: it is there, and can't be read; that is reported once. */
@@ -94,13 +68,13 @@ static void report(const char *path, struct records *known)
                         continue; /* not right, or a comment: the reader has said so */
                 if (!newline)
                         records_feed(&now, path, "\n", 1);
-                put(line, (size_t)(next - line));
+                line_put(line, (size_t)(next - line));
                 if (!newline)
-                        put("\n", 1);
+                        line_put("\n", 1);
         }
         for (size_t i = 0; i < known->count; i++)
                 if (!has(&now, known->list[i].id))
-                        put_gone(known->list[i].id);
+                        line_put_gone(known->list[i].id);
         records_fini(known);
         memcpy(known, &now, sizeof(now));
         memset(&now, 0, sizeof(now));
@@ -132,7 +106,6 @@ static void wait_for_change(int watch)
 
 int main(int argc, char **argv)
 {
-        static const char settled[] = "{\"event\":\"settled\"}\n";
         static struct records known;
         if (argc != 2 || argv[1][0] != '/') {
                 fprintf(stderr, "Usage: discover-file /PATH\n");
@@ -152,7 +125,7 @@ int main(int argc, char **argv)
         }
         free(folder);
         report(argv[1], &known);
-        put(settled, sizeof(settled) - 1);
+        line_put_settled();
         for (;;) {
                 wait_for_change(watch);
                 report(argv[1], &known);

@@ -8,38 +8,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/quote.h"
 #include "os/clock.h"
 
 enum { REFUSED_NS = 1000000000 };
 
-/* Decode one character. Return its length, or 0 if it is not UTF-8. */
-static size_t decode(const uint8_t *p, uint32_t *ret)
-{
-        size_t n = *p < 0x80                 ? 1
-                   : *p >= 0xc2 && *p < 0xe0 ? 2
-                   : (*p & 0xf0) == 0xe0     ? 3
-                   : *p >= 0xf0 && *p < 0xf5 ? 4
-                                             : 0;
-        if (!n)
-                return 0;
-        *ret = n == 1 ? *p : *p & (0xffu >> (n + 1));
-        for (size_t i = 1; i < n; i++) {
-                if ((p[i] & 0xc0) != 0x80)
-                        return 0;
-                *ret = *ret << 6 | (p[i] & 0x3f);
-        }
-        bool shorter = (n == 3 && *ret < 0x800) || (n == 4 && *ret < 0x10000);
-        bool surrogate = *ret >= 0xd800 && *ret < 0xe000;
-        return shorter || surrogate || *ret > 0x10ffff ? 0 : n;
-}
+const struct service_type service_types[SERVICE_TYPES] = { { "_spancl._tcp", "spancl" },
+                                                           { "_pocl._tcp", "pocl" } };
 
 bool line_is_utf8(const char *text)
 {
         uint32_t c;
-        for (size_t n; *text; text += n) {
-                n = decode((const uint8_t *)text, &c);
+        for (struct bytes left = bytes_str(text); left.size;) {
+                size_t n = bytes_utf8(left, &c);
                 if (!n)
                         return false;
+                left = bytes_of((const char *)left.data + n, left.size - n);
         }
         return true;
 }
@@ -62,20 +48,12 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *w, const ch
 
 static void put_string(struct writer *w, const char *text)
 {
-        uint32_t c;
-        put(w, "\"");
-        for (size_t n; *text; text += n) {
-                n = decode((const uint8_t *)text, &c);
-                if (!n) {
-                        put(w, "\\ufffd");
-                        n = 1;
-                } else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029) {
-                        put(w, "\\u%04x", (unsigned)c);
-                } else {
-                        put(w, "%s%.*s", c == '"' || c == '\\' ? "\\" : "", (int)n, text);
-                }
-        }
-        put(w, "\"");
+        char *at = w->text + w->size, *end = w->text + LINE_MAX_SIZE - 1;
+        if (end - at < 2)
+                return;
+        at = quote_text(at, end, bytes_str(text));
+        *at = 0;
+        w->size = (size_t)(at - w->text);
 }
 
 void line_body(const struct found *f, char ret[LINE_MAX_SIZE])
@@ -101,22 +79,36 @@ void line_body(const struct found *f, char ret[LINE_MAX_SIZE])
                 put(&w, ",\"load\":%u", (unsigned)f->txt.load);
 }
 
-static void put_line(const struct writer *w)
+void line_put(const char *text, size_t size)
 {
-        for (size_t done = 0; done < w->size;) {
-                ssize_t n = write(STDOUT_FILENO, w->text + done, w->size - done);
-                if (n < 0 && errno != EINTR)
+        while (size) {
+                ssize_t n = write(STDOUT_FILENO, text, size);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
                         exit(0); /* nobody reads */
-                done += n > 0 ? (size_t)n : 0;
+                text += n;
+                size -= (size_t)n;
         }
 }
 
-void line_put_found(const char *event, const char *body)
+void line_announce(const struct found *f, char **body)
 {
-        char text[LINE_MAX_SIZE];
+        char now[LINE_MAX_SIZE], text[LINE_MAX_SIZE], *last = *body;
         struct writer w = { text, 0 };
-        put(&w, "{\"event\":\"%s\",%s}\n", event, body);
-        put_line(&w);
+        if (f->address_count) {
+                line_body(f, now);
+                if (last && !strcmp(last, now))
+                        return;
+                put(&w, "{\"event\":\"%s\",%s}\n", last ? "changes" : "appears", now);
+                line_put(w.text, w.size);
+                *body = mem_strdup(now);
+        } else {
+                if (last)
+                        line_put_gone(f->id);
+                *body = NULL;
+        }
+        mem_free(last);
 }
 
 void line_put_gone(const char *id)
@@ -126,15 +118,13 @@ void line_put_gone(const char *id)
         put(&w, "{\"event\":\"gone\",\"id\":");
         put_string(&w, id);
         put(&w, "}\n");
-        put_line(&w);
+        line_put(w.text, w.size);
 }
 
 void line_put_settled(void)
 {
-        char text[LINE_MAX_SIZE];
-        struct writer w = { text, 0 };
-        put(&w, "{\"event\":\"settled\"}\n");
-        put_line(&w);
+        static const char text[] = "{\"event\":\"settled\"}\n";
+        line_put(text, sizeof(text) - 1);
 }
 
 void found_add_address(struct found *f, const char *address)

@@ -16,6 +16,13 @@ enum {
         FOUND_NAME_MAX = 63,
 };
 
+/* The services that the sources search for. */
+enum { SERVICE_TYPES = 2 };
+extern const struct service_type {
+        const char *name; /* in DNS */
+        const char *kind; /* in a line */
+} service_types[SERVICE_TYPES];
+
 /* A service as a line describes it. */
 struct found {
         const char *id, *name; /* UTF-8, at most FOUND_ID_MAX and FOUND_NAME_MAX bytes */
@@ -32,9 +39,14 @@ bool line_is_utf8(const char *text);
 /* Write the members of a service behind its event, the same for "appears" and "changes". */
 void line_body(const struct found *f, char ret[LINE_MAX_SIZE]);
 
-/* Write a line for each event. `body` comes from line_body, `id` is as in struct found. The process ends if
- * standard output is closed. */
-void line_put_found(const char *event, const char *body);
+/* Write bytes of lines, as they are. The process ends if standard output is closed, here and below. */
+void line_put(const char *text, size_t size);
+
+/* Write a line if the service differs from its last one; a service without addresses is gone. *body is the caller's,
+ * from mem_alloc: line_body of the last line; NULL: none, or it is gone. */
+void line_announce(const struct found *f, char **body);
+
+/* Write the line of an event. `id` is as in struct found. */
 void line_put_gone(const char *id);
 void line_put_settled(void);
 

@@ -29,10 +29,6 @@ enum {
         GRACE_S = 5,
 };
 
-static const struct type {
-        const char *name, *kind;
-} types[] = { { "_spancl._tcp", "spancl" }, { "_pocl._tcp", "pocl" } };
-
 /* A service on one interface, by one protocol. */
 struct instance {
         struct list link;
@@ -51,7 +47,7 @@ struct instance {
 
 struct service {
         struct list link;
-        const struct type *type;
+        const struct service_type *type;
         char id[FOUND_ID_MAX + 1];
         char name[FOUND_NAME_MAX + 1];
         const char *domain; /* in `id` */
@@ -63,14 +59,12 @@ static struct avahi_link avahi;
 static struct list services;
 static unsigned service_count, instance_count;
 static bool browsing, settled;
-static bool
-        complete[array_size(types)]; /* the browser has reported all that it knew at its start */
+static bool complete[SERVICE_TYPES]; /* the browser has reported all that it knew at its start */
 
 /* Write a line if the service changed. */
 static void announce(struct service *s)
 {
         struct found f = { .id = s->id, .name = s->name, .kind = s->type->kind };
-        char body[LINE_MAX_SIZE];
         list_each(i, &s->instances, struct instance, link)
         {
                 if (!i->found)
@@ -81,21 +75,12 @@ static void announce(struct service *s)
                 }
                 found_add_address(&f, i->address);
         }
-        if (f.address_count)
-                line_body(&f, body);
-        if (f.address_count && s->body && !strcmp(s->body, body))
-                return;
-        if (f.address_count)
-                line_put_found(s->body ? "changes" : "appears", body);
-        else if (s->body)
-                line_put_gone(s->id);
-        mem_free(s->body);
-        s->body = f.address_count ? mem_strdup(body) : NULL;
+        line_announce(&f, &s->body);
 }
 
 static void settle(void)
 {
-        for (size_t i = 0; i < array_size(types); i++) {
+        for (size_t i = 0; i < SERVICE_TYPES; i++) {
                 if (!complete[i])
                         return;
         }
@@ -215,7 +200,8 @@ static void resolve(struct instance *i)
                 line_refused(s->name, avahi_strerror(avahi_client_errno(avahi.client)));
 }
 
-static struct service *find_service(const struct type *type, const char *name, const char *domain)
+static struct service *find_service(const struct service_type *type, const char *name,
+                                    const char *domain)
 {
         list_each(s, &services, struct service, link)
         {
@@ -238,7 +224,8 @@ static struct instance *find_instance(struct service *s, AvahiIfIndex interface,
         return NULL;
 }
 
-static struct service *add_service(const struct type *type, const char *name, const char *domain)
+static struct service *add_service(const struct service_type *type, const char *name,
+                                   const char *domain)
 {
         struct service *s;
         if (service_count == SERVICES_MAX) {
@@ -265,7 +252,7 @@ static struct service *add_service(const struct type *type, const char *name, co
         return s;
 }
 
-static void add(const struct type *type, AvahiIfIndex interface, AvahiProtocol protocol,
+static void add(const struct service_type *type, AvahiIfIndex interface, AvahiProtocol protocol,
                 const char *name, const char *domain)
 {
         struct service *s = find_service(type, name, domain);
@@ -299,7 +286,7 @@ static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, Ava
                        AvahiBrowserEvent event, const char *name, const char *type_name,
                        const char *domain, AvahiLookupResultFlags flags, void *user)
 {
-        const struct type *type = user;
+        const struct service_type *type = user;
         struct instance *i;
         (void)browser, (void)type_name, (void)flags;
         switch (event) {
@@ -313,7 +300,7 @@ static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, Ava
                 settle();
                 break;
         case AVAHI_BROWSER_ALL_FOR_NOW:
-                complete[type - types] = true;
+                complete[type - service_types] = true;
                 avahi.due_ns = clock_now_ns() + GRACE_S * S;
                 settle();
                 break;
@@ -333,10 +320,10 @@ static void on_state(AvahiClient *client, AvahiClientState state)
         browsing = true;
         avahi.client = client; /* this may be a callback of avahi_client_new */
         avahi.due_ns = UINT64_MAX;
-        for (size_t i = 0; i < array_size(types); i++) {
+        for (size_t i = 0; i < SERVICE_TYPES; i++) {
                 if (!avahi_service_browser_new(client, AVAHI_IF_UNSPEC, AVAHI_PROTO_UNSPEC,
-                                               types[i].name, NULL, 0, on_browsed,
-                                               (void *)(uintptr_t)&types[i]))
+                                               service_types[i].name, NULL, 0, on_browsed,
+                                               (void *)(uintptr_t)&service_types[i]))
                         avahi.broken = true;
         }
 }
@@ -374,11 +361,8 @@ static void on_expired(void)
         remove_stale();
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-        /* An application that did not ask for this source prints nothing of it. */
-        if (argc > 1 && !strcmp(argv[1], "--quiet") && !freopen("/dev/null", "w", stderr))
-                return 1;
         rights_drop();
         list_init(&services);
         avahi.state = on_state;

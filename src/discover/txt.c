@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 
-static bool hex(const char *value, size_t size, size_t digits, char *ret)
+static bool key(const char *value, size_t size, char ret[TXT_KEY + 1])
 {
-        if (size != digits)
+        if (size != TXT_KEY)
                 return false;
         for (size_t i = 0; i < size; i++) {
                 char c = value[i];
@@ -66,10 +66,8 @@ int txt_take(struct txt *t, const void *data, size_t size)
                 return 0;
         const char *value = equals + 1;
         size_t n = (size_t)(equals - name), rest = size - n - 1;
-        if (n == 2 && !strncasecmp(name, "id", n))
-                good = *t->id || hex(value, rest, TXT_ID, t->id);
-        else if (n == 3 && !strncasecmp(name, "key", n))
-                good = *t->key || hex(value, rest, TXT_KEY, t->key);
+        if (n == 3 && !strncasecmp(name, "key", n))
+                good = *t->key || key(value, rest, t->key);
         else if (n == 5 && !strncasecmp(name, "types", n))
                 good = *t->types || types(value, rest, t->types);
         else if (n == 1 && !strncasecmp(name, "v", n))

@@ -11,14 +11,12 @@
 
 enum {
         TXT_MAX = 1300, /* bytes of a whole record (RFC 6763, 6.2) */
-        TXT_ID = 32,    /* hexadecimal digits */
-        TXT_KEY = 64,
+        TXT_KEY = 64,   /* hexadecimal digits */
         TXT_TYPES_MAX = 31,
 };
 
 /* The known keys of a record. Zeroed memory is an empty record. */
 struct txt {
-        char id[TXT_ID + 1];   /* of the server's run; "": not given */
         char key[TXT_KEY + 1]; /* the fingerprint of the server's key; "": not given */
         char types[TXT_TYPES_MAX +
                    1]; /* of "cpu,gpu,accelerator,custom", each once; "": not given */

@@ -72,7 +72,6 @@ static int find_program(const char *name, char path[PATH_MAX], const char **ret_
                         snprintf(file, sizeof(file), "discover-%s", name);
         if (!strcmp(name, "auto")) {
                 snprintf(file, sizeof(file), "%s", AUTO_PROGRAM);
-                *ret_argument = "--quiet";
         } else if (!strncmp(name, "file:", 5) && name[5] == '/') {
                 snprintf(file, sizeof(file), "discover-file");
                 *ret_argument = colon + 1;
@@ -113,7 +112,8 @@ static int add_source(struct discovery *d, const char *text, size_t size, char *
                 log_warn("discovery", "%s: its program is not installed", name);
                 return 0;
         }
-        r = source_program_start(argv, &s->fd);
+        /* An application that did not ask for a source prints nothing of it. */
+        r = source_program_start(argv, !strcmp(name, "auto"), &s->fd);
         if (r < 0)
                 log_warn("discovery", "%s: %s can't be started: %s", name, path, strerror(errno));
         return r == SP_E_NOMEM ? r : 0;

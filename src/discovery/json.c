@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 static bool fail(struct json *j)
 {
         j->bad = true;
@@ -79,32 +81,11 @@ static bool escape(struct json *j, uint32_t *ret)
         return true;
 }
 
-/* One character of UTF-8, in its shortest form. */
 static bool character(struct json *j, uint32_t *ret)
 {
-        uint8_t c = (uint8_t)*j->at++;
-        unsigned more = c < 0x80 ? 0 : c >> 5 == 6 ? 1 : c >> 4 == 14 ? 2 : c >> 3 == 30 ? 3 : 4;
-        static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
-        if (more == 4 || (size_t)(j->end - j->at) < more)
-                return fail(j);
-        uint32_t v = more ? c & (0x3Fu >> more) : c;
-        for (unsigned i = 0; i < more; i++) {
-                c = (uint8_t)*j->at++;
-                if (c >> 6 != 2)
-                        return fail(j);
-                v = v << 6 | (c & 0x3F);
-        }
-        if (v < least[more] || v > 0x10FFFF || (v >= 0xD800 && v <= 0xDFFF))
-                return fail(j);
-        *ret = v;
-        return true;
-}
-
-/* May it be shown on a terminal and in a log line? */
-static bool is_tame(uint32_t c)
-{
-        return c >= 0x20 && !(c >= 0x7F && c < 0xA0) && !(c >= 0x2028 && c <= 0x202E) &&
-               !(c >= 0x2066 && c <= 0x2069) && c != 0x200E && c != 0x200F && c != 0x061C;
+        size_t n = bytes_utf8(bytes_of(j->at, (size_t)(j->end - j->at)), ret);
+        j->at += n;
+        return n || fail(j);
 }
 
 static size_t put_character(char to[4], uint32_t c)
@@ -120,7 +101,7 @@ static size_t put_character(char to[4], uint32_t c)
         return more + 1;
 }
 
-/* A text whose '"' was taken. `ret` NULL: it is passed over. *ret_whole: all of it was tame and had room. */
+/* A text whose '"' was taken. `ret` NULL: it is passed over. *ret_whole: all of it was printable and had room. */
 static bool rest_of_text(struct json *j, char *ret, size_t size, bool *ret_whole)
 {
         size_t n = 0;
@@ -139,7 +120,7 @@ static bool rest_of_text(struct json *j, char *ret, size_t size, bool *ret_whole
                                 return false;
                 }
                 size_t k = put_character(bytes, c);
-                *ret_whole = *ret_whole && is_tame(c) && n + k < size;
+                *ret_whole = *ret_whole && bytes_printable(c) && n + k < size;
                 if (ret && *ret_whole) {
                         memcpy(ret + n, bytes, k);
                         n += k;

@@ -19,7 +19,8 @@ enum { STACK = 64 << 10, FDS_MAX = 65536 };
 /* Both children run in this process's memory, as those of posix_spawn do, while this thread sleeps. */
 struct launch {
         char *const *argv, *const *environment;
-        int in, out;
+        int in, out; /* /dev/null, and the pipe */
+        bool quiet;
         uint8_t *stack; /* of the second child */
         int error;      /* 0, or errno */
 };
@@ -50,7 +51,8 @@ IN_CHILD static int run_program(void *arg)
         for (int i = 1; i < NSIG; i++)
                 (void)syscall(SYS_rt_sigaction, i, zeros, NULL, mask_size);
         (void)syscall(SYS_setsid);
-        if (syscall(SYS_dup3, l->in, 0, 0) == 0 && syscall(SYS_dup3, l->out, 1, 0) == 1) {
+        if (syscall(SYS_dup3, l->in, 0, 0) == 0 && syscall(SYS_dup3, l->out, 1, 0) == 1 &&
+            (!l->quiet || syscall(SYS_dup3, l->in, 2, 0) == 2)) {
                 close_others();
                 (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, mask_size);
                 (void)syscall(SYS_execve, l->argv[0], l->argv, l->environment);
@@ -95,7 +97,7 @@ static int above_2(int fd)
         return other;
 }
 
-int source_program_start(char *const argv[], int *ret_fd)
+int source_program_start(char *const argv[], bool quiet, int *ret_fd)
 {
         static char *const none[] = { NULL };
         int ends[2];
@@ -104,8 +106,9 @@ int source_program_start(char *const argv[], int *ret_fd)
         uint8_t *stacks = mem_alloc(2 * STACK);
         struct launch l = { .argv = argv,
                             .environment = getauxval(AT_SECURE) ? none : environ,
-                            .in = above_2(open("/dev/null", O_RDONLY | O_CLOEXEC)),
+                            .in = above_2(open("/dev/null", O_RDWR | O_CLOEXEC)),
                             .out = above_2(ends[1]),
+                            .quiet = quiet,
                             .stack = stacks };
         int fd = above_2(ends[0]), r = SP_E_NOMEM;
         if (stacks)

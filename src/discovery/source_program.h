@@ -2,12 +2,14 @@
 #ifndef SPANCL_DISCOVERY_SOURCE_PROGRAM_H
 #define SPANCL_DISCOVERY_SOURCE_PROGRAM_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 
 /* Start the program `argv[0]`, a path, with the environment of this process, or with none if this
  * process has more rights than its user (setuid). *ret_fd is the reading end of a pipe from its
  * standard output: non-blocking, closed on exec; the caller closes it, and the program then ends.
- * Standard input is empty, standard error this process's.
+ * Standard input is empty. Standard error is this process's, or nothing if `quiet`.
  *
  * The program is no child of this process: wait() does not see it, and no SIGCHLD comes for it. The
  * init process, or the nearest subreaper, is its parent. It has a session (setsid) of its own, so
@@ -15,6 +17,6 @@
  * is blocked. It has no descriptor of this process but 0, 1 and 2.
  *
  * SP_E_NOENT: it can't be executed, errno says why; SP_E_LIMIT: errno says why; SP_E_NOMEM. */
-SP_NODISCARD int source_program_start(char *const argv[], int *ret_fd);
+SP_NODISCARD int source_program_start(char *const argv[], bool quiet, int *ret_fd);
 
 #endif

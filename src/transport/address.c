@@ -173,17 +173,24 @@ void address_put(const struct address *a, char ret[ADDRESS_MAX])
                  *a->key && a->shows_own ? "+" : "");
 }
 
+/* Without the key. */
+static void show(const struct address *a, char ret[ADDRESS_MAX])
+{
+        struct address keyless = *a;
+        keyless.key[0] = 0;
+        if (a->ops->caps & TRANSPORT_PEERS)
+                put_place(a, ret, ADDRESS_MAX);
+        else
+                address_put(&keyless, ret);
+}
+
 void address_show(const char *text, char ret[ADDRESS_MAX])
 {
         struct address a;
-        if (address_parse(text, &a) < 0) {
+        if (address_parse(text, &a) < 0)
                 snprintf(ret, ADDRESS_MAX, "%s", text);
-        } else if (a.ops->caps & TRANSPORT_PEERS) {
-                put_place(&a, ret, ADDRESS_MAX);
-        } else {
-                a.key[0] = 0;
-                address_put(&a, ret);
-        }
+        else
+                show(&a, ret);
 }
 
 /* ---- use ------------------------------------------------------------------------------------ */
@@ -192,6 +199,11 @@ bool address_is_here(const struct address *a)
 {
         return a->ops->caps & TRANSPORT_SAME_HOST ||
                (a->ops->caps & TRANSPORT_PEERS && loopback_host(a->host));
+}
+
+bool address_is_reached(const struct address *a)
+{
+        return a->ops->caps & TRANSPORT_PEERS && !loopback_host(a->host);
 }
 
 int address_connect(const struct address *a, int timeout_ms, struct conn **ret)
@@ -215,22 +227,58 @@ static bool other_end(const struct conn *c, struct sockaddr_storage *ret, sockle
                *ret_size <= sizeof(*ret);
 }
 
+static bool is_ip(const struct sockaddr_storage *a)
+{
+        return a->ss_family == AF_INET || a->ss_family == AF_INET6;
+}
+
+/* Write an address of IP as host and port. */
+static bool take_ip(struct address *a, const struct sockaddr_storage *from, socklen_t size)
+{
+        char port[8];
+        if (getnameinfo((const struct sockaddr *)from, size, a->host, sizeof(a->host), port,
+                        sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+                return false;
+        a->port = (unsigned)atoi(port);
+        return true;
+}
+
 int conn_reached(const struct conn *c, const char *text, char ret[ADDRESS_MAX])
 {
         struct sockaddr_storage other;
         socklen_t size;
         struct address a = { .ops = c->ops };
-        char port[8];
         if (!other_end(c, &other, &size))
                 return SP_E_LINK;
-        if (other.ss_family != AF_INET && other.ss_family != AF_INET6)
+        if (!is_ip(&other))
                 return snprintf(ret, ADDRESS_MAX, "%s", text) < ADDRESS_MAX ? 0 : SP_E_INVAL;
-        if (getnameinfo((struct sockaddr *)&other, size, a.host, sizeof(a.host), port, sizeof(port),
-                        NI_NUMERICHOST | NI_NUMERICSERV))
+        if (!take_ip(&a, &other, size))
                 return SP_E_LINK;
-        a.port = (unsigned)atoi(port);
         address_put(&a, ret);
         return 0;
+}
+
+void conn_from(const struct conn *c, char ret[ADDRESS_MAX])
+{
+        struct sockaddr_storage other;
+        struct sockaddr_vm vm;
+        socklen_t size;
+        struct address a = { .ops = &transport_tcp };
+        unsigned uid;
+        if (conn_user(c, &uid)) {
+                snprintf(ret, ADDRESS_MAX, "uid %u", uid);
+        } else if (!other_end(c, &other, &size)) {
+                snprintf(ret, ADDRESS_MAX, "unknown");
+        } else if (other.ss_family == AF_VSOCK) {
+                memcpy(&vm, &other, sizeof(vm));
+                a = (struct address){ .ops = &transport_vsock, .port = vm.svm_port };
+                snprintf(a.host, sizeof(a.host), "%u", vm.svm_cid);
+                show(&a, ret);
+        } else if (is_ip(&other) && take_ip(&a, &other, size)) {
+                show(&a, ret);
+        } else {
+                snprintf(ret, ADDRESS_MAX, "unknown");
+        }
 }
 
 bool conn_origin(const struct conn *c, uint8_t net[16])

@@ -51,6 +51,9 @@ void address_encrypt(struct address *a);
 /* Is it on this host: no network, or loopback? */
 bool address_is_here(const struct address *a);
 
+/* Return true if it is an address of IP that other hosts reach: not loopback. */
+bool address_is_reached(const struct address *a);
+
 /* Connect or listen, as transport_ops do. SP_E_INVAL: the transport cannot. */
 SP_NODISCARD int address_connect(const struct address *a, int timeout_ms, struct conn **ret);
 SP_NODISCARD int address_listen(const struct address *a, struct listener **ret);
@@ -58,6 +61,10 @@ SP_NODISCARD int address_listen(const struct address *a, struct listener **ret);
 /* Write the address that a conn, made by connecting to `text`, has reached. It has numbers instead
  * of a name, which may lead to another host the next time. SP_E_LINK, SP_E_INVAL. */
 SP_NODISCARD int conn_reached(const struct conn *c, const char *text, char ret[ADDRESS_MAX]);
+
+/* Write the other end of an accepted conn as people know it: an address as address_show writes it, with numbers, or
+ * "uid 1000", or "unknown". */
+void conn_from(const struct conn *c, char ret[ADDRESS_MAX]);
 
 /* Find the origin of an accepted conn: the other side's address in `net`, of IPv6 the part that
  * belongs to one customer; zeros if it has none. True: it is loopback's. */

@@ -2,7 +2,9 @@
  * address, and nothing else is an address. */
 #include "support/check.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "transport/address.h"
@@ -43,6 +45,8 @@ static void addresses_come_back_as_they_were_written(void **state)
                 assert_int_equal(a.port, cases[i].port);
                 assert_string_equal(a.key, cases[i].key ? KEY : "");
                 assert_int_equal(address_is_here(&a), cases[i].here);
+                assert_int_equal(address_is_reached(&a),
+                                 !cases[i].here && !strstr(cases[i].shown, "vsock"));
                 address_put(&a, text);
                 assert_string_equal(text, cases[i].text);
                 address_show(cases[i].text, text);
@@ -226,6 +230,36 @@ static void listening_takes_hosts_only(void **state)
         assert_int_equal(address_listen(&at, &l), SP_E_INVAL);
 }
 
+/* The conn's server writes where its client came from; here the client asks, so the listener's address is known. */
+static void an_end_is_known_as_people_write_it(void **state)
+{
+        (void)state;
+        char path[64], uid[32], shown[ADDRESS_MAX], text[ADDRESS_MAX];
+        snprintf(path, sizeof(path), "unix:/tmp/spancl-test-from-%d.sock", (int)getpid());
+        snprintf(uid, sizeof(uid), "uid %u", (unsigned)geteuid());
+        const char *const places[] = { "tcp:127.0.0.1:0", "tcp:[::1]:0", "vsock-plain:1:0", path };
+        for (size_t i = 0; i < array_size(places); i++) {
+                struct address at;
+                struct listener *listener;
+                struct conn *c;
+                assert_int_equal(address_parse(places[i], &at), 0);
+                if (address_listen(&at, &listener) < 0) {
+                        assert_true(i == 1 || i == 2); /* this host may lack them */
+                        continue;
+                }
+                assert_int_equal(address_parse(listener->address, &at), 0);
+                assert_int_equal(address_connect(&at, 1000, &c), 0);
+                if (i == 2)
+                        snprintf(shown, sizeof(shown), "vsock:1:%u", at.port);
+                else
+                        address_show(listener->address, shown);
+                conn_from(c, text);
+                assert_string_equal(text, places[i] == path ? uid : shown);
+                conn_close(c);
+                listener_close(listener);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -235,6 +269,7 @@ int main(void)
                 cmocka_unit_test(peer_without_scheme_is_encrypted_unless_it_is_loopback),
                 cmocka_unit_test(peer_with_a_key_is_never_in_the_clear),
                 cmocka_unit_test(listening_takes_hosts_only),
+                cmocka_unit_test(an_end_is_known_as_people_write_it),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

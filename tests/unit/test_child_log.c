@@ -80,7 +80,7 @@ TEST(a_line_in_json_is_one_object_with_nothing_forged)
         assert_memory_equal(text, "{\"time\":\"20", 11);
         assert_non_null(strstr(text,
                                "Z\",\"level\":\"warn\",\"component\":\"worker 7/engine\",\"text\":"
-                               "\"a\\\"},{\\\"level\\\":\\\"error\\\\\\\\x1b\\\\xff\\tz\"}\n"));
+                               "\"a\\\"},{\\\"level\\\":\\\"error\\\\\\u001b\\ufffd\\u0009z\"}\n"));
 }
 
 TEST(a_long_line_in_json_is_cut_inside_its_text)

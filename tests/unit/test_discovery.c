@@ -268,7 +268,7 @@ static void the_application_sees_no_child(void **state)
         struct sigaction before, on = { .sa_handler = on_child };
         sigaction(SIGCHLD, &on, &before);
         setenv("VALUE", "kept", 1);
-        assert_int_equal(source_program_start(argv, &fd), 0);
+        assert_int_equal(source_program_start(argv, false, &fd), 0);
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
         assert_int_equal(errno, ECHILD);
         assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -296,18 +296,30 @@ static void a_program_gets_default_signals_and_no_descriptors(void **state)
         sigaddset(&usr, SIGUSR1);
         pthread_sigmask(SIG_BLOCK, &usr, &before);
         signal(SIGPIPE, SIG_IGN);
-        assert_int_equal(source_program_start(argv, &fd), 0);
+        assert_int_equal(source_program_start(argv, false, &fd), 0);
         read_output(fd, text, sizeof(text));
         assert_string_equal(text, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
                                   "SigCgt:\t0000000000000000\n");
         close(fd);
         signal(SIGPIPE, SIG_DFL);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        assert_int_equal(source_program_start(list, &fd), 0);
+        assert_int_equal(source_program_start(list, false, &fd), 0);
         read_output(fd, text, sizeof(text));
         assert_string_equal(text, "0\n1\n2\n3\n"); /* 3: the folder */
         close(fd);
         close(leak);
+}
+
+static void a_quiet_program_has_no_standard_error(void **state)
+{
+        (void)state;
+        char *const argv[] = { "/bin/sh", "-c", "readlink /proc/$$/fd/2", NULL };
+        char text[64];
+        int fd;
+        assert_int_equal(source_program_start(argv, true, &fd), 0);
+        read_output(fd, text, sizeof(text));
+        assert_string_equal(text, "/dev/null\n");
+        close(fd);
 }
 
 static void a_program_that_is_not_there_is_an_error(void **state)
@@ -315,7 +327,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
         (void)state;
         char *const argv[] = { "/nowhere/at/all", NULL };
         int fd = -7;
-        assert_int_equal(source_program_start(argv, &fd), SP_E_NOENT);
+        assert_int_equal(source_program_start(argv, false, &fd), SP_E_NOENT);
         assert_int_equal(errno, ENOENT);
         assert_int_equal(fd, -7);
 }
@@ -466,6 +478,7 @@ int main(void)
                 cmocka_unit_test(only_known_keys_and_this_users_word_for_loopback_are_used),
                 cmocka_unit_test(the_application_sees_no_child),
                 cmocka_unit_test(a_program_gets_default_signals_and_no_descriptors),
+                cmocka_unit_test(a_quiet_program_has_no_standard_error),
                 cmocka_unit_test(a_program_that_is_not_there_is_an_error),
                 cmocka_unit_test(a_file_is_watched),
                 cmocka_unit_test(a_source_that_ends_counts_as_settled),

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/orphans.h"
 #include "daemon/supervisor/workers.h"
@@ -105,6 +106,21 @@ TEST(what_a_session_has_left_is_ended)
         close(s.events.epoll);
 }
 
+/* A helper process has no session, and may have a filter. */
+TEST(the_supervisors_own_processes_are_none)
+{
+        static struct supervisor s;
+        supervisor_init(&s);
+        pid_t *const own[] = { &s.spawner.zygote_pid, &s.janitor.pid,  &s.dialler.pid,
+                               &s.meter.pid,          &s.exporter.pid, &s.advertiser.pid };
+        for (size_t i = 0; i < array_size(own); i++)
+                *own[i] = start(-1);
+        assert_false(orphans_end(&s));
+        for (size_t i = 0; i < array_size(own); i++)
+                is_alive(*own[i]);
+        close(s.events.epoll);
+}
+
 /* The supervisor looks for orphans between two reads of its workers' messages. */
 TEST(a_worker_that_was_not_heard_yet_is_none)
 {
@@ -168,6 +184,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_a_session_has_left_is_ended),
+                cmocka_unit_test(the_supervisors_own_processes_are_none),
                 cmocka_unit_test(a_worker_that_was_not_heard_yet_is_none),
                 cmocka_unit_test(several_that_were_not_heard_yet_are_none),
                 cmocka_unit_test(a_worker_that_was_given_up_before_is_one),

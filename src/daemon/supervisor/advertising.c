@@ -5,16 +5,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
-#include "base/loopback.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/random.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 
@@ -47,7 +46,7 @@ static void gone(struct supervisor *s)
 static bool has_address(const struct listening *l, bool loopback, struct address *ret)
 {
         return address_parse(l->listener->address, ret) == 0 && ret->ops->caps & TRANSPORT_PEERS &&
-               loopback_host(ret->host) == loopback;
+               address_is_reached(ret) != loopback;
 }
 
 /* Return true if a listener of all IPv6 addresses takes IPv4, too. */
@@ -106,7 +105,6 @@ static bool is_told(const struct supervisor *s)
 static int start(struct supervisor *s)
 {
         static char name[] = PROGRAM;
-        static const char *const levels[] = { "error", "warn", "info", "debug" };
         struct advertiser *a = &s->advertiser;
         uint8_t random[16];
         char path[PATH_MAX];
@@ -116,7 +114,7 @@ static int start(struct supervisor *s)
                                " is not installed (package spancl-discovery)");
                 return SP_E_NOENT;
         }
-        if (getrandom(random, sizeof(random), 0) != sizeof(random) || pipe2(input, O_CLOEXEC) < 0)
+        if (!random_fill(random, sizeof(random)) || pipe2(input, O_CLOEXEC) < 0)
                 return SP_E_LIMIT;
         for (size_t i = 0; i < sizeof(random); i++)
                 sprintf(a->id + 2 * i, "%02x", random[i]);
@@ -127,7 +125,7 @@ static int start(struct supervisor *s)
                 r = child_log_open(&a->log, &s->spawner.log_budget, &log);
         if (!r) {
                 char level[8];
-                strcpy(level, levels[log_threshold < LOG_ERROR ? LOG_ERROR : log_threshold]);
+                strcpy(level, log_level_name(log_threshold));
                 r = run_program(path, (char *[]){ name, level, NULL }, input[0], log, &a->pid);
                 close(log);
         }

@@ -1,51 +1,28 @@
 #include "daemon/supervisor/audit.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/log.h"
+#include "daemon/supervisor/report.h"
 #include "os/clock.h"
 
 enum { REFUSED_EACH_MS = 1000, REFUSED_BURST = 10 };
 
-/* Write the other end's address. */
-static void put_address(const struct conn *c, char *out, size_t size)
+void audit_refused(struct supervisor *s, const struct pending *v, int status, const char *why)
 {
-        struct sockaddr_storage a;
-        socklen_t len = sizeof(a);
-        char host[INET6_ADDRSTRLEN];
-        unsigned uid;
-        if (conn_user(c, &uid)) {
-                snprintf(out, size, "uid %u", uid);
-                return;
-        }
-        snprintf(out, size, "unknown");
-        if (getpeername(c->fd, (struct sockaddr *)&a, &len) < 0)
-                return;
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a;
-        if (a.ss_family == AF_INET && inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host)))
-                snprintf(out, size, "%s:%u", host, ntohs(v4->sin_port));
-        else if (a.ss_family == AF_INET6 && inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host)))
-                snprintf(out, size, "[%s]:%u", host, ntohs(v6->sin6_port));
-}
-
-void audit_refused(struct supervisor *s, const struct pending *v, const char *why)
-{
-        char from[80];
+        char from[ADDRESS_MAX] = "an unknown address";
         uint64_t now = clock_now_ns(), due = s->counts.warn_due_ns;
+        report_refused(s, status);
         due = (due < now ? now : due) + REFUSED_EACH_MS * MS;
         if (due > now + REFUSED_BURST * REFUSED_EACH_MS * MS) {
                 s->counts.unwarned++;
                 return;
         }
         s->counts.warn_due_ns = due;
-        snprintf(from, sizeof(from), "an unknown address");
         if (v->conn)
-                put_address(v->conn, from, sizeof(from));
+                conn_from(v->conn, from);
         if (s->counts.unwarned)
                 log_warn(LOG, "%" PRIu64 " more connections were refused", s->counts.unwarned);
         s->counts.unwarned = 0;
@@ -56,7 +33,7 @@ void audit_begin(struct worker *w, const struct pending *v)
 {
         w->audit = (struct audit){ .begun_ns = clock_now_ns() };
         snprintf(w->audit.client, sizeof(w->audit.client), "%s", v->grant.client);
-        put_address(v->conn, w->audit.from, sizeof(w->audit.from));
+        conn_from(v->conn, w->audit.from);
         snprintf(w->audit.about, sizeof(w->audit.about), "%s%s%s", w->audit.client,
                  *w->audit.client ? " " : "", w->audit.from);
         bytes_tame(w->audit.about, sizeof(w->audit.about));
@@ -109,7 +86,7 @@ void audit_end(const struct worker *w, const struct rusage *used, const char *wh
                  "session worker=%d program=\"%s\" client=\"%s\" from=\"%s\" seconds=%.3f "
                  "cpu_seconds=%.2f memory_peak_bytes=%" PRIu64 "%s end=\"%s\"",
                  (int)w->pid, quotable(name, sizeof(name)), quotable(a.client, sizeof(a.client)),
-                 a.from, (double)(clock_now_ns() - a.begun_ns) / 1e9,
+                 quotable(a.from, sizeof(a.from)), (double)(clock_now_ns() - a.begun_ns) / 1e9,
                  seconds(&used->ru_utime) + seconds(&used->ru_stime),
                  (uint64_t)used->ru_maxrss << 10, traffic, quotable(end, sizeof(end)));
 }

@@ -8,9 +8,9 @@
 #include "daemon/control.h"
 #include "daemon/supervisor/supervising.h"
 
-/* A client is refused: write a line, as a warning. At most ten such lines at once and one each
- * second; the next one tells how many are missing. */
-void audit_refused(struct supervisor *s, const struct pending *v, const char *why);
+/* A client is refused: count it (report_refused), and write a line, as a warning. At most ten such lines at once and
+ * one each second; the next one tells how many are missing. */
+void audit_refused(struct supervisor *s, const struct pending *v, int status, const char *why);
 
 /* The worker gets a session: record its client. */
 void audit_begin(struct worker *w, const struct pending *v);

@@ -35,22 +35,28 @@ int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_e
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* Escape `text` into `out`, which has four times its size. */
-static size_t escape(const char *text, size_t size, char *out)
+/* Escape `text` into `out`, which has four times its size. As JSON, log_compose escapes it. */
+static size_t escape(struct bytes text, char *out)
 {
         static const char digits[] = "0123456789abcdef";
+        const char *p = text.data, *end = p + text.size;
         size_t n = 0;
-        for (size_t i = 0; i < size;) {
-                uint8_t c = (uint8_t)text[i];
-                size_t k = bytes_printable((const uint8_t *)text + i, size - i);
-                memcpy(out + n, text + i, k);
-                n += k;
-                i += k;
-                if (k)
+        if (log_format == LOG_JSON) {
+                memcpy(out, p, text.size);
+                return text.size;
+        }
+        while (p < end) {
+                uint32_t c;
+                size_t k = bytes_utf8(bytes_of(p, (size_t)(end - p)), &c);
+                if (k && (bytes_printable(c) || c == '\t')) {
+                        memcpy(out + n, p, k);
+                        n += k;
+                        p += k;
                         continue;
+                }
+                c = (uint8_t)*p++;
                 memcpy(out + n, (char[]){ '\\', 'x', digits[c >> 4], digits[c & 15] }, 4);
                 n += 4;
-                i++;
         }
         return n;
 }
@@ -103,7 +109,7 @@ static void put_line(struct child_log *l, const char *who, uint64_t now_ns)
         snprintf(component, sizeof(component), "%s%s%s", who, skip ? "/" : "",
                  skip ? head.component : "");
         line.component = component;
-        len = escape(l->line + skip, size - skip, text);
+        len = escape(bytes_of(l->line + skip, size - skip), text);
         if (cut)
                 len += (size_t)(stpcpy(text + len, " (...)") - (text + len));
         line.text = bytes_of(text, len);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/random.h"
 #include "transport/address.h"
 
 #define LOG "gate"
@@ -356,7 +356,7 @@ int gate_show_code(const struct config_options *o)
         int r = crypto ? find_folder(o, folder) : SP_E_UNSUPP;
         if (r == SP_E_NOENT)
                 snprintf(text, sizeof(text), "there is no folder for keys: use --keys");
-        if (!r && getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        if (!r && !random_fill(random, sizeof(random)))
                 r = SP_E_LIMIT;
         if (!r) {
                 keys_code_new(random, code);

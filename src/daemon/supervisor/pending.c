@@ -48,8 +48,7 @@ static void pending_drop(struct supervisor *s, struct pending *v)
 /* Drop a connection that gets no answer, and say why in the log. */
 static void drop_refused(struct supervisor *s, struct pending *v, int status, const char *why)
 {
-        report_refused(s, status);
-        audit_refused(s, v, why);
+        audit_refused(s, v, status, why);
         if (v->conn)
                 pending_drop(s, v);
         else
@@ -83,8 +82,7 @@ static void refuse(struct supervisor *s, struct pending *v, int status, const ch
                 .time_ns = clock_now_ns(),
                 .text = bytes_str(text),
         };
-        report_refused(s, status);
-        audit_refused(s, v, text);
+        audit_refused(s, v, status, text);
         if (hello_put_reply(&out, &m) < 0)
                 return;
         struct iovec iov = { out.data, out.size };
@@ -422,12 +420,8 @@ static int read_hello(struct pending *v)
 void pending_event(struct supervisor *s, struct pending *v)
 {
         if (!v->conn)
-                return; /* an earlier event has dropped it */
-        if (v->look) {  /* the peer closed a query's connection, or wrote to it */
-                pending_drop(s, v);
-                return;
-        }
-        if (v->waits) { /* the peer closed it, or wrote before the answer */
+                return;            /* an earlier event has dropped it */
+        if (v->look || v->waits) { /* the peer closed it, or wrote before the answer */
                 pending_drop(s, v);
                 return;
         }
@@ -508,8 +502,8 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
         v->from = gate_origin_of(&s->gate, conn, tls_only);
         if (!v->from.local && s->arrivals.rate_per_s &&
             !rate_allows(&s->arrivals.rate, v->from.net, s->arrivals.rate_per_s, clock_now_ns())) {
-                report_refused(s, SP_E_BUSY);
-                audit_refused(s, v, "its host connects more often than --connection-rate allows");
+                audit_refused(s, v, SP_E_BUSY,
+                              "its host connects more often than --connection-rate allows");
                 conn_close(conn);
                 mem_free(v);
                 return 0;

@@ -8,54 +8,39 @@
 #include "proto/info.h"
 #include "session/hello.h"
 
-static const char *const reasons[REFUSED_COUNT] = {
-        [REFUSED_UNKNOWN] = "unknown_client",
-        [REFUSED_FULL] = "full",
-        [REFUSED_DEVICE] = "no_device",
-        [REFUSED_VERSION] = "version",
-        [REFUSED_PROTOCOL] = "protocol",
-        [REFUSED_ENDED] = "session_ended",
-        [REFUSED_SLOW] = "too_slow",
-        [REFUSED_RATE] = "rate",
-        [REFUSED_OTHER] = "other",
+/* The reasons of refusals, as they are counted. */
+static const struct {
+        int status;
+        const char *name;
+} reasons[] = {
+        { SP_E_AUTH, "unknown_client" }, /* it may not enter */
+        { SP_E_LIMIT, "full" },          /* --sessions, or too many at once */
+        { SP_E_NODEV, "no_device" },     /* for the session */
+        { SP_E_VERSION, "version" },     /* no common version of the protocol */
+        { SP_E_PROTO, "protocol" },      /* bytes that are no hello, or altered ones */
+        { SP_E_GONE, "session_ended" },  /* the session is over, or spancld ends */
+        { SP_E_TIMEOUT, "too_slow" },    /* the drivers, or the hello did not come in time */
+        { SP_E_BUSY, "rate" },           /* --connection-rate, or too many without a hello */
+        { 0, "other" },
 };
-
-static enum refusal refusal_of(int status)
-{
-        switch (status) {
-        case SP_E_AUTH:
-                return REFUSED_UNKNOWN;
-        case SP_E_LIMIT:
-                return REFUSED_FULL;
-        case SP_E_NODEV:
-                return REFUSED_DEVICE;
-        case SP_E_VERSION:
-                return REFUSED_VERSION;
-        case SP_E_PROTO:
-        case SP_E_LINK:
-                return REFUSED_PROTOCOL;
-        case SP_E_GONE:
-                return REFUSED_ENDED;
-        case SP_E_TIMEOUT:
-                return REFUSED_SLOW;
-        case SP_E_BUSY:
-                return REFUSED_RATE;
-        default:
-                return REFUSED_OTHER;
-        }
-}
+_Static_assert(array_size(reasons) == REFUSED_COUNT, "each has a counter");
 
 void report_refused(struct supervisor *s, int status)
 {
-        s->counts.refused[refusal_of(status)]++;
+        size_t i = 0;
+        if (status == SP_E_LINK) /* the connection ended within its hello */
+                status = SP_E_PROTO;
+        while (reasons[i].status && reasons[i].status != status)
+                i++;
+        s->counts.refused[i]++;
 }
 
-static int put_refused(struct buf *b, enum refusal which, uint64_t count)
+static int put_refused(struct buf *b, const char *reason, uint64_t count)
 {
         size_t mark;
         int r = info_begin(b, INFO_SERVER_REFUSED, &mark);
         if (!r)
-                r = info_put(b, INFO_SERVER_REASON, reasons[which], strlen(reasons[which]));
+                r = info_put(b, INFO_SERVER_REASON, reason, strlen(reason));
         if (!r)
                 r = info_put_u64(b, INFO_SERVER_COUNT, count);
         if (!r)
@@ -80,8 +65,8 @@ static int put_server(const struct supervisor *s, struct buf *b)
         int r = info_begin(b, INFO_SERVER, &mark);
         for (size_t i = 0; i < array_size(all) && !r; i++)
                 r = info_put_u64(b, all[i].key, all[i].value);
-        for (enum refusal i = 0; i < REFUSED_COUNT && !r; i++)
-                r = put_refused(b, i, s->counts.refused[i]);
+        for (size_t i = 0; i < array_size(reasons) && !r; i++)
+                r = put_refused(b, reasons[i].name, s->counts.refused[i]);
         if (!r)
                 info_end(b, mark);
         return r;

@@ -17,6 +17,7 @@
 #include "daemon/upkeep/janitor.h"
 #include "daemon/upkeep/scratch.h"
 #include "sandbox/cgroup.h"
+#include "transport/address.h"
 
 #define LOG "supervisor"
 #define MS  1000000ull /* ns */
@@ -78,10 +79,10 @@ enum worker_state {
 struct audit {
         uint64_t begun_ns;
         char client[KEYS_NAME_MAX + 1]; /* as the list of clients names it; "": it has no name */
-        char from[80];                  /* its address or user */
-        char about[384];                /* both, for each line of the session */
-        bool told;                      /* the worker sent the following */
-        uint64_t sent, received, buffers_peak; /* bytes */
+        char from[ADDRESS_MAX];         /* its address or user */
+        char about[KEYS_NAME_MAX + ADDRESS_MAX + 2]; /* both, for each line of the session */
+        bool told;                                   /* the worker sent the following */
+        uint64_t sent, received, buffers_peak;       /* bytes */
         char why[128];
 };
 
@@ -165,19 +166,7 @@ struct ended {
 
 enum { ENDED_MAX = 64 };
 
-/* The reasons of refusals, as they are counted (report.c has their names). */
-enum refusal {
-        REFUSED_UNKNOWN,  /* the client may not enter */
-        REFUSED_FULL,     /* --sessions, or too many at once */
-        REFUSED_DEVICE,   /* no device for the session */
-        REFUSED_VERSION,  /* no common version of the protocol */
-        REFUSED_PROTOCOL, /* bytes that are no hello, or altered ones */
-        REFUSED_ENDED,    /* the session is over, or spancld ends */
-        REFUSED_SLOW,     /* drivers take too long, or the hello did not come in time */
-        REFUSED_RATE,     /* --connection-rate, or too many connections without a hello */
-        REFUSED_OTHER,
-        REFUSED_COUNT,
-};
+enum { REFUSED_COUNT = 9 }; /* reasons of refusals (report.c) */
 
 /* Counters since the start, for clients that query statistics (report.c). */
 struct counts {

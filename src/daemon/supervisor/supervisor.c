@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/random.h"
 
 enum { EVENTS = 64 };
 
@@ -201,8 +201,7 @@ static int prepare(struct supervisor *s)
         gate_init(&s->gate, s->options);
         s->starts.limit_s = (unsigned)config_option_number(s->options, CONFIG_start_time);
         s->arrivals.rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
-        if (getrandom(&s->arrivals.rate.seed, sizeof(s->arrivals.rate.seed), 0) !=
-            sizeof(s->arrivals.rate.seed))
+        if (!random_fill(&s->arrivals.rate.seed, sizeof(s->arrivals.rate.seed)))
                 return SP_E_LIMIT;
         int r = listeners_open(s->options, &s->gate, &s->listeners);
         if (r < 0)
