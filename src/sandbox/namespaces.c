@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,16 @@ static bool knows_itself(void)
         return readlink("/proc/self", text, sizeof(text) - 1) > 0 && atoi(text) == getpid();
 }
 
+/* Return true if the root folder is the root of a mount, as pivot_root(2) and the mounts of a new
+ * namespace require. In the folder of a chroot(2) it may not be. */
+static bool root_is_mount(void)
+{
+        struct statx x;
+        return statx(AT_FDCWD, "/", 0, 0, &x) < 0 ||
+               !(x.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) ||
+               x.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
 /* Find out if this process can have namespaces that belong to a new user namespace. A child tries
  * it, because it can't be undone. Returns 0 or an errno. */
 static int try_users(int wanted, uid_t user, gid_t group)
@@ -66,6 +77,8 @@ int namespaces_leave(const struct config_options *o)
                 return 0;
         if (!knows_itself())
                 return ENOENT;
+        if (!root_is_mount())
+                return EINVAL;
         int wanted = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
                      (worker_needs_network(o) ? 0 : CLONE_NEWNET);
         uid_t user = geteuid();
