@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +23,7 @@
 #include "daemon/worker/watchdog.h"
 #include "loop/server_loop.h"
 #include "os/folder.h"
+#include "os/wakeup.h"
 #include "proto/info.h"
 #include "sandbox/sandbox.h"
 #include "session/hello.h"
@@ -43,8 +44,9 @@ struct worker {
         bool unclean;                             /* a failed device or driver ended the session */
         char local_path[WIRE_LOCAL_PATH_MAX + 1]; /* where servers of this host reach the server */
         char identity[KEYS_HEX + 1]; /* the fingerprint of the server's key; "": none */
-        int ended_fd;                /* an eventfd, set when the session is over */
-        char why[128];               /* the session's end, once ended_fd is set */
+        int ended_fd;                /* os/wakeup.h: set when the session is over */
+        atomic_bool ended;           /* the same, for the thread that was woken */
+        char why[128];               /* the session's end, once it has ended */
         char cache[PATH_MAX];        /* the folder of compiled programs; "": none */
 };
 
@@ -105,8 +107,8 @@ static void on_ended(void *user, int status, const char *text)
         struct worker *w = user;
         snprintf(w->why, sizeof(w->why), "%s", text);
         w->unclean = status == SP_E_LIMIT || status == SP_E_NODEV;
-        while (eventfd_write(w->ended_fd, 1) < 0 && errno == EINTR)
-                ;
+        atomic_store(&w->ended, true);
+        wakeup_set(w->ended_fd);
 }
 
 static void tell(enum control_kind kind, const char *text)
@@ -322,7 +324,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
 {
         static struct worker w; /* static because it is large */
         long blocks = mem_live();
-        bool orphan = false, ended = false;
+        bool orphan = false;
         signal(SIGPIPE, SIG_IGN); /* standard error is the supervisor's socket, which may be gone */
         watch_supervisor();
         int refusals;
@@ -335,7 +337,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         fabric_configure(config_option_text(o, CONFIG_fabric));
         if (checkup_is_wanted())
                 return checkup_run(o, scratch_dir);
-        w.ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        w.ended_fd = wakeup_new();
         if (w.ended_fd < 0)
                 return 1;
         /* Children of drivers, such as compilers, must not keep the socket open. */
@@ -346,7 +348,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         }
         struct watchdog dog;
         watchdog_init(&dog, o, w.loop);
-        while (!orphan && !ended) {
+        while (!orphan && !atomic_load(&w.ended)) {
                 struct pollfd p[] = { { .fd = CONTROL_FD, .events = POLLIN },
                                       { .fd = w.ended_fd, .events = POLLIN },
                                       { .fd = dialling_socket(), .events = POLLIN } };
@@ -358,12 +360,11 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
                         dialling_hear();
                 if (p[0].revents)
                         orphan = !obey(&w);
-                ended = p[1].revents != 0;
         }
         /* The worker can't wait for a kernel that never completes: the alarm's signal ends the
          * process. */
         alarm(END_SECONDS);
-        if (w.attached && ended)
+        if (w.attached && atomic_load(&w.ended))
                 tell_end(&w);
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
