@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/supervisor/orphans.h"
+#include "daemon/linux/orphans.h"
 #include "daemon/supervisor/workers.h"
 
 /* A filter of system calls that allows all of them, as a worker and what it starts have one. */

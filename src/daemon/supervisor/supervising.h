@@ -6,16 +6,16 @@
 #include <sys/epoll.h>
 
 #include "base/list.h"
+#include "daemon/linux/refusals.h"
+#include "daemon/linux/scratch.h"
+#include "daemon/linux/spawn.h"
 #include "daemon/supervisor/child_log.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/listen.h"
 #include "daemon/supervisor/rate.h"
-#include "daemon/supervisor/refusals.h"
 #include "daemon/supervisor/spare.h"
-#include "daemon/supervisor/spawn.h"
 #include "daemon/upkeep/janitor.h"
-#include "daemon/upkeep/scratch.h"
 #include "sandbox/cgroup.h"
 #include "transport/address.h"
 
@@ -115,7 +115,7 @@ struct worker {
         bool over;         /* it exceeded a limit, and the log says so */
         bool told;         /* it sent why it can't serve, or its check's result */
         bool stuck;        /* it reported a driver's call that never returns */
-        bool short_slices; /* its threads have short slices (daemon/supervisor/time_slice.h) */
+        bool short_slices; /* its threads have short slices (daemon/linux/time_slice.h) */
         bool gone;         /* its control socket is closed; SIGCHLD will follow */
 };
 

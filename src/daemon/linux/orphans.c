@@ -1,4 +1,4 @@
-#include "daemon/supervisor/orphans.h"
+#include "daemon/linux/orphans.h"
 
 #include <fcntl.h>
 #include <signal.h>
