@@ -31,7 +31,7 @@
 #include "base/mem.h"
 #include "os/passing.h"
 #include "transport/bounce.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 
 enum {
         HEADER = 4096,
@@ -142,7 +142,7 @@ static int settle(struct shm *s)
                 return state;
         uint8_t answer;
         struct iovec iov = { &answer, 1 };
-        ssize_t r = socket_recvv(&s->base, &iov, 1);
+        ssize_t r = stream_recvv(&s->base, &iov, 1);
         if (r == SP_E_AGAIN)
                 return state;
         if (r < 0)
@@ -190,7 +190,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         struct shm *s = container_of(c, struct shm, base);
         int state = atomic_load(&s->state);
         if (state == PLAIN)
-                return socket_sendv(c, iov, n);
+                return stream_sendv(c, iov, n);
         if (left(s))
                 return SP_E_LINK;
         if (state == ASKED)
@@ -256,7 +256,7 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
         struct shm *s = container_of(c, struct shm, base);
         switch (settle(s)) {
         case PLAIN:
-                return socket_recvv(c, iov, n);
+                return stream_recvv(c, iov, n);
         case ASKED:
                 return SP_E_AGAIN;
         }
@@ -339,7 +339,7 @@ static void drain(struct shm *s)
 {
         uint8_t bells[64];
         struct iovec iov = { bells, sizeof(bells) };
-        if (socket_recvv(&s->base, &iov, 1) == SP_E_LINK)
+        if (stream_recvv(&s->base, &iov, 1) == SP_E_LINK)
                 atomic_store(&s->gone, true);
 }
 

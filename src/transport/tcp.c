@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "transport/address.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 
 enum {
         ATTEMPTS_MAX = 8,      /* addresses of one host that are tried */
@@ -39,9 +39,9 @@ static int attempt(const struct addrinfo *a, int *ret_fd)
 {
         int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
-                return socket_status(errno);
+                return stream_status(errno);
         if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) {
-                int r = socket_status(errno);
+                int r = stream_status(errno);
                 close(fd);
                 return r;
         }
@@ -77,7 +77,7 @@ static int harvest(struct attempts *t)
                 *p = t->fds[--t->count];
                 if (!error)
                         return fd;
-                note(t, socket_status(error));
+                note(t, stream_status(error));
                 close(fd);
         }
         return -1;
@@ -133,7 +133,7 @@ static int connect_to(const struct address *at, bool loopback, int timeout_ms, s
                 return r;
         r = loopback && !all_loopback(list) ? SP_E_AUTH : connect_any(list, timeout_ms, &fd);
         freeaddrinfo(list);
-        return r < 0 ? r : socket_conn_new(&transport_tcp, fd, ret);
+        return r < 0 ? r : stream_conn_new(&transport_tcp, fd, ret);
 }
 
 static int tcp_connect(const char *address, int timeout_ms, struct conn **ret)
@@ -153,12 +153,12 @@ static int bind_one(const struct addrinfo *a, bool both, int *ret_fd)
         int one = 1, zero = 0;
         int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
-                return socket_status(errno);
+                return stream_status(errno);
         (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
         if (a->ai_family == AF_INET6)
                 (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, both ? &zero : &one, sizeof(one));
         if (bind(fd, a->ai_addr, a->ai_addrlen) < 0) {
-                int r = socket_status(errno);
+                int r = stream_status(errno);
                 close(fd);
                 return r;
         }
@@ -210,7 +210,7 @@ static int tcp_listen(const char *address, struct listener **ret)
         }
         if (r < 0)
                 return r;
-        r = socket_listener_new(&transport_tcp, fd, ret);
+        r = stream_listener_new(&transport_tcp, fd, ret);
         if (!r)
                 name_listener(*ret);
         return r;
@@ -228,9 +228,9 @@ const struct transport_ops transport_tcp = {
                 TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = tcp_connect,
         .listen = tcp_listen,
-        .accept = socket_accept,
+        .accept = stream_accept,
         .listener_close = tcp_listener_close,
-        .sendv = socket_sendv,
-        .recvv = socket_recvv,
-        .close = socket_close,
+        .sendv = stream_sendv,
+        .recvv = stream_recvv,
+        .close = stream_close,
 };

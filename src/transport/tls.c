@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "transport/ktls.h"
-#include "transport/socket.h"
+#include "os/ktls.h"
+#include "transport/stream.h"
 #include "transport/tls_conn.h"
 
 #define LOG "tls"
@@ -95,8 +95,10 @@ static bool half_start(struct tls_conn *t, struct half *h, bool seal)
 static bool half_to_kernel(struct tls_conn *t, struct half *h, bool seal)
 {
         struct crypto_raw raw;
+        enum ktls_cipher cipher =
+                t->cipher == CRYPTO_AES_128_GCM ? KTLS_AES_128_GCM : KTLS_CHACHA20_POLY1305;
         bool ok = t->crypto->key_raw(t->cipher, h->secret, &raw) &&
-                  ktls_key(t->socket, seal, t->cipher, &raw, h->seq);
+                  ktls_key(t->socket, seal, cipher, raw.key, raw.iv, h->seq);
         explicit_bzero(&raw, sizeof(raw));
         if (!ok)
                 return false;
@@ -616,7 +618,7 @@ static int make(const struct crypto_ops *crypto, int fd, struct tls_conn **ret)
 {
         struct conn *plain;
         struct tls_conn *t = mem_zalloc(sizeof(*t));
-        int r = socket_conn_new(&transport_tcp, fd, &plain); /* its options */
+        int r = stream_conn_new(&transport_tcp, fd, &plain); /* its options */
         if (r < 0 || !t) {
                 if (!r)
                         conn_close(plain);

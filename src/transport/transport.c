@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "transport/socket.h"
+#include "transport/stream.h"
 #include "transport/tls.h"
 
 const char *conn_name(const struct conn *c)
@@ -112,11 +112,11 @@ int conn_from_fd(int fd, struct conn **ret)
         switch (a.ss_family) {
         case AF_INET:
         case AF_INET6:
-                return socket_conn_new(&transport_tcp, fd, ret);
+                return stream_conn_new(&transport_tcp, fd, ret);
         case AF_UNIX:
-                return socket_conn_new(&transport_unix, fd, ret);
+                return stream_conn_new(&transport_unix, fd, ret);
         case AF_VSOCK:
-                return socket_conn_new(&transport_vsock_plain, fd, ret);
+                return stream_conn_new(&transport_vsock_plain, fd, ret);
         default:
                 close(fd);
                 return SP_E_INVAL;

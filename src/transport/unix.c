@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 
 static int parse(const char *address, struct sockaddr_un *ret)
 {
@@ -26,7 +26,7 @@ static int unix_connect(const char *address, int timeout_ms, struct conn **ret)
                 return r;
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0)
-                return socket_status(errno);
+                return stream_status(errno);
         /* Connecting waits while the listener's backlog is full; that wait takes the send timeout. */
         struct timeval tv = { .tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000 };
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
@@ -36,11 +36,11 @@ static int unix_connect(const char *address, int timeout_ms, struct conn **ret)
         if (r < 0) {
                 r = errno == EAGAIN   ? SP_E_TIMEOUT
                     : errno == EACCES ? SP_E_AUTH
-                                      : socket_status(errno);
+                                      : stream_status(errno);
                 close(fd);
                 return r;
         }
-        return socket_conn_new(&transport_unix, fd, ret);
+        return stream_conn_new(&transport_unix, fd, ret);
 }
 
 /* Take away a socket file that nobody listens on any more. */
@@ -66,16 +66,16 @@ static int unix_listen(const char *address, struct listener **ret)
                 return r;
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
-                return socket_status(errno);
+                return stream_status(errno);
         r = bind(fd, (struct sockaddr *)&a, sizeof(a));
         if (r < 0 && errno == EADDRINUSE && remove_stale(&a))
                 r = bind(fd, (struct sockaddr *)&a, sizeof(a));
         if (r < 0) {
-                r = errno == ENOENT ? SP_E_INVAL : socket_status(errno);
+                r = errno == ENOENT ? SP_E_INVAL : stream_status(errno);
                 close(fd);
                 return r;
         }
-        r = socket_listener_new(&transport_unix, fd, ret);
+        r = stream_listener_new(&transport_unix, fd, ret);
         if (r < 0)
                 unlink(a.sun_path);
         else
@@ -96,9 +96,9 @@ const struct transport_ops transport_unix = {
                 TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = unix_connect,
         .listen = unix_listen,
-        .accept = socket_accept,
+        .accept = stream_accept,
         .listener_close = unix_listener_close,
-        .sendv = socket_sendv,
-        .recvv = socket_recvv,
-        .close = socket_close,
+        .sendv = stream_sendv,
+        .recvv = stream_recvv,
+        .close = stream_close,
 };

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "os/clock.h"
 #include "transport/address.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 #include "transport/tls_conn.h"
 
 static const char any[] = "any";
@@ -51,7 +51,7 @@ static int status_of(int error)
         case ENETUNREACH:
                 return SP_E_HOST;
         default:
-                return socket_status(error);
+                return stream_status(error);
         }
 }
 
@@ -83,7 +83,7 @@ static int vsock_connect(const char *address, int timeout_ms, struct conn **ret)
         if (error == EINPROGRESS)
                 error = finish(fd, timeout_ms);
         if (!error)
-                return socket_conn_new(&transport_vsock_plain, fd, ret);
+                return stream_conn_new(&transport_vsock_plain, fd, ret);
         close(fd);
         return status_of(error);
 }
@@ -106,7 +106,7 @@ static int vsock_listen(const char *address, struct listener **ret)
                 close(fd);
                 return r;
         }
-        r = socket_listener_new(&transport_vsock_plain, fd, ret);
+        r = stream_listener_new(&transport_vsock_plain, fd, ret);
         if (r < 0)
                 return r;
         at.port = a.svm_port;
@@ -130,11 +130,11 @@ const struct transport_ops transport_vsock_plain = {
         .caps = TRANSPORT_HOSTS | TRANSPORT_TAKES_TLS | TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = vsock_connect,
         .listen = vsock_listen,
-        .accept = socket_accept,
+        .accept = stream_accept,
         .listener_close = vsock_listener_close,
-        .sendv = socket_sendv,
-        .recvv = socket_recvv,
-        .close = socket_close,
+        .sendv = stream_sendv,
+        .recvv = stream_recvv,
+        .close = stream_close,
 };
 
 /* Its conns are those of transport_tls. */

@@ -1,4 +1,4 @@
-#include "transport/socket.h"
+#include "transport/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 
-int socket_status(int error)
+int stream_status(int error)
 {
         switch (error) {
         case ECONNREFUSED:
@@ -84,7 +84,7 @@ static void set_congestion_control(int fd)
                 (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, sizeof(congestion));
 }
 
-int socket_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
+int stream_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
 {
         int flags = fcntl(fd, F_GETFL);
         if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
@@ -106,10 +106,10 @@ int socket_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
         return 0;
 }
 
-int socket_listener_new(const struct transport_ops *ops, int fd, struct listener **ret)
+int stream_listener_new(const struct transport_ops *ops, int fd, struct listener **ret)
 {
         if (listen(fd, SOMAXCONN) < 0) {
-                int r = socket_status(errno);
+                int r = stream_status(errno);
                 close(fd);
                 return r;
         }
@@ -124,11 +124,11 @@ int socket_listener_new(const struct transport_ops *ops, int fd, struct listener
         return 0;
 }
 
-int socket_accept(struct listener *l, struct conn **ret)
+int stream_accept(struct listener *l, struct conn **ret)
 {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0)
-                return socket_conn_new(l->ops, fd, ret);
+                return stream_conn_new(l->ops, fd, ret);
         switch (errno) {
         case EAGAIN:
                 return SP_E_AGAIN;
@@ -142,7 +142,7 @@ int socket_accept(struct listener *l, struct conn **ret)
         }
 }
 
-ssize_t socket_sendv(struct conn *c, const struct iovec *iov, int n)
+ssize_t stream_sendv(struct conn *c, const struct iovec *iov, int n)
 {
         struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
         ssize_t r;
@@ -154,7 +154,7 @@ ssize_t socket_sendv(struct conn *c, const struct iovec *iov, int n)
         return r < 0 && (errno == EAGAIN || errno == ENOBUFS) ? SP_E_AGAIN : SP_E_LINK;
 }
 
-ssize_t socket_recvv(struct conn *c, const struct iovec *iov, int n)
+ssize_t stream_recvv(struct conn *c, const struct iovec *iov, int n)
 {
         struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
         ssize_t r;
@@ -166,7 +166,7 @@ ssize_t socket_recvv(struct conn *c, const struct iovec *iov, int n)
         return r < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
 }
 
-void socket_close(struct conn *c)
+void stream_close(struct conn *c)
 {
         close(c->fd);
         mem_free(c);
