@@ -82,6 +82,16 @@ bool file_never_wait(int fd)
         return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
+bool file_pipe(int ret[2])
+{
+        return pipe2(ret, O_CLOEXEC) == 0;
+}
+
+bool file_keep_from_programs(int fd)
+{
+        return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
 void file_touch(int fd)
 {
         (void)futimens(fd, NULL);

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-enum { FILE_STDOUT = 1 }; /* the program's standard output */
+enum { FILE_STDIN, FILE_STDOUT, FILE_STDERR }; /* the program's standard input, output and error */
 
 /* Open a regular file for reading. `follow`: the path may be a symbolic link. Never waits, as
  * opening a FIFO may. Returns the descriptor, or -1. */
@@ -36,6 +36,12 @@ SP_NODISCARD bool file_write_all(int fd, const void *data, size_t size);
 
 /* Have reads and writes of it return at once, never wait. */
 SP_NODISCARD bool file_never_wait(int fd);
+
+/* Make a pipe: [0] is read, and [1] is written to. No other program inherits it. */
+SP_NODISCARD bool file_pipe(int ret[2]);
+
+/* Have no program inherit it that starts from now on. False: there is no such descriptor. */
+SP_NODISCARD bool file_keep_from_programs(int fd);
 
 /* Set the time of the file's last change to now. */
 void file_touch(int fd);

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "os/ktls.h"
+#include "os/net/ktls.h"
 #include "transport/stream.h"
 #include "transport/tls_conn.h"
 

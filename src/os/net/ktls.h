@@ -2,8 +2,8 @@
  * given the keys of one or both directions. From then on the process writes and reads plain
  * content, and the kernel seals and opens the records. One thread may send while another
  * receives. */
-#ifndef SPANCL_OS_KTLS_H
-#define SPANCL_OS_KTLS_H
+#ifndef SPANCL_OS_NET_KTLS_H
+#define SPANCL_OS_NET_KTLS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,8 +18,9 @@ enum ktls_cipher { KTLS_AES_128_GCM, KTLS_CHACHA20_POLY1305 };
 bool ktls_attach(int fd);
 
 /* Have the kernel seal sent records (`send`) or open received ones, from record number `seq` on.
- * `key` has 32 bytes, of which AES-128 takes the first half; `iv` has 12. Called at the boundary of a record. A second call sets the key that follows, which kernels before
- * 6.14 refuse. False: nothing changed. */
+ * `key` has 32 bytes, of which AES-128 takes the first half; `iv` has 12. Called at the boundary of
+ * a record. A second call sets the key that follows, which kernels before 6.14 refuse. False:
+ * nothing changed. */
 bool ktls_key(int fd, bool send, enum ktls_cipher cipher, const uint8_t *key, const uint8_t *iv,
               uint64_t seq);
 

@@ -1,4 +1,4 @@
-#include "os/ktls.h"
+#include "os/net/ktls.h"
 
 #include <errno.h>
 #include <linux/tls.h>
