@@ -2,9 +2,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "os/folder.h"
+
+bool file_exists(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) == 0;
+}
+
+bool file_is_readable(const char *path)
+{
+        return access(path, R_OK) == 0;
+}
+
+bool file_is_executable(const char *path)
+{
+        return access(path, X_OK) == 0;
+}
+
+bool file_real_path(const char *path, char ret[PATH_MAX])
+{
+        return realpath(path, ret) != NULL;
+}
 
 int file_open(const char *path, bool follow, uint64_t *ret_size)
 {
@@ -95,6 +120,52 @@ bool file_keep_from_programs(int fd)
 void file_touch(int fd)
 {
         (void)futimens(fd, NULL);
+}
+
+bool file_is_terminal(int fd)
+{
+        return isatty(fd);
+}
+
+/* Make the folder of a file. */
+static bool make_folder_of(const char *path)
+{
+        char folder[PATH_MAX];
+        const char *slash = strrchr(path, '/');
+        if (!slash)
+                return true;
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+        return folder_make(folder) == 0;
+}
+
+bool file_replace(const char *path, const void *data, size_t size)
+{
+        char temp[PATH_MAX + 16];
+        struct stat st;
+        snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+        int fd = make_folder_of(path) ? file_create_unique(temp) : -1;
+        if (fd < 0)
+                return false;
+        bool ok = stat(path, &st) < 0 || fchmod(fd, st.st_mode & 0777) == 0;
+        ok = ok && file_write_all(fd, data, size) && fsync(fd) == 0;
+        int error = errno;
+        if (close(fd) < 0 && ok) {
+                ok = false;
+                error = errno;
+        }
+        if (ok && rename(temp, path) == 0)
+                return true;
+        if (ok)
+                error = errno;
+        unlink(temp);
+        errno = error;
+        return false;
+}
+
+bool file_is_link(const char *path)
+{
+        struct stat st;
+        return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 bool file_link(const char *target, const char *path)

@@ -2,6 +2,7 @@
 #ifndef SPANCL_OS_FILE_H
 #define SPANCL_OS_FILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,14 @@
 #include "base/status.h"
 
 enum { FILE_STDIN, FILE_STDOUT, FILE_STDERR }; /* the program's standard input, output and error */
+
+/* Return true if a file or folder of this path exists; if this user may read it; may execute it. */
+bool file_exists(const char *path);
+bool file_is_readable(const char *path);
+bool file_is_executable(const char *path);
+
+/* Find the absolute path of a file, without symbolic links. False: there is no such file. */
+bool file_real_path(const char *path, char ret[PATH_MAX]);
 
 /* Open a regular file for reading. `follow`: the path may be a symbolic link. Never waits, as
  * opening a FIFO may. Returns the descriptor, or -1. */
@@ -45,6 +54,16 @@ SP_NODISCARD bool file_keep_from_programs(int fd);
 
 /* Set the time of the file's last change to now. */
 void file_touch(int fd);
+
+/* Return true if a person reads it at a terminal. */
+bool file_is_terminal(int fd);
+
+/* Replace the file `path` by `size` bytes of `data`, at once and on the disk. A missing folder is made, for this user
+ * alone. The mode of the old file remains; a new one is this user's alone. False: the old file stays. */
+SP_NODISCARD bool file_replace(const char *path, const void *data, size_t size);
+
+/* Return true if `path` is a symbolic link. */
+bool file_is_link(const char *path);
 
 /* Make `path` a symbolic link to `target`. False: it exists, or can't be made. */
 SP_NODISCARD bool file_link(const char *target, const char *path);

@@ -31,6 +31,11 @@ int folder_make(const char *path)
         return 0;
 }
 
+bool folder_make_new(const char *path)
+{
+        return mkdir(path, 0700) == 0;
+}
+
 bool folder_make_unique(char *path)
 {
         return mkdtemp(path) != NULL;
@@ -46,6 +51,12 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void folder_remove(const char *path)
 {
         (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+bool folder_exists(const char *path)
+{
+        struct stat st;
+        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 char *folder_current(void)
@@ -75,4 +86,15 @@ int folder_files(const char *path, int (*each)(void *user, const struct folder_f
         }
         closedir(dir);
         return r;
+}
+
+int folder_names(const char *path, void (*each)(void *user, const char *name), void *user)
+{
+        DIR *dir = opendir(path);
+        if (!dir)
+                return SP_E_NOENT;
+        for (struct dirent *d; (d = readdir(dir));)
+                each(user, d->d_name);
+        closedir(dir);
+        return 0;
 }

@@ -11,12 +11,18 @@
  * gives the reason. */
 SP_NODISCARD int folder_make(const char *path);
 
-/* Make a new folder for this user alone. `path` ends with "XXXXXX", which its own letters replace.
+/* Make a new folder in one that exists, for this user alone. False: errno gives the reason. */
+SP_NODISCARD bool folder_make_new(const char *path);
+
+/* The same with a name of its own. `path` ends with "XXXXXX", which letters replace.
  * False: errno gives the reason. */
 SP_NODISCARD bool folder_make_unique(char *path);
 
 /* Remove the folder with all that is in it. Entries that can't be removed stay. */
 void folder_remove(const char *path);
+
+/* Return true if it is a folder. */
+bool folder_exists(const char *path);
 
 /* Return the path of the current folder, for the caller to free(). NULL: it has none, or out of
  * memory. */
@@ -32,5 +38,9 @@ struct folder_file {
  * may remove the file. Returns the last result, or SP_E_NOENT: the folder can't be read. */
 SP_NODISCARD int folder_files(const char *path,
                               int (*each)(void *user, const struct folder_file *f), void *user);
+
+/* Call `each` for the name of every entry in the folder, in any order, "." and ".." too. SP_E_NOENT: the folder
+ * can't be read. */
+int folder_names(const char *path, void (*each)(void *user, const char *name), void *user);
 
 #endif

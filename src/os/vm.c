@@ -71,6 +71,11 @@ void vm_keep_from_children(uint64_t at, size_t size)
         (void)madvise((void *)(uintptr_t)at, size, MADV_DONTFORK);
 }
 
+void vm_prefer_large_pages(void *at, size_t size)
+{
+        (void)madvise(at, size, MADV_HUGEPAGE);
+}
+
 void vm_close(uint64_t at, size_t size)
 {
         (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);

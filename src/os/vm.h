@@ -24,6 +24,9 @@ SP_NODISCARD int vm_empty_file(int fd, uint64_t offset, size_t size);
 /* Leave these bytes out of the children that fork() makes from now on. */
 void vm_keep_from_children(uint64_t at, size_t size);
 
+/* Have the system use large pages there, if it can. `at` is a multiple of theirs. */
+void vm_prefer_large_pages(void *at, size_t size);
+
 /* Make any access to these bytes of vm_map's memory end the process by a signal. */
 void vm_close(uint64_t at, size_t size);
 

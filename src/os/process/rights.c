@@ -1,4 +1,4 @@
-#include "discover/rights.h"
+#include "os/process/rights.h"
 
 #include <grp.h>
 #include <pwd.h>

@@ -1,6 +1,6 @@
-/* The rights of the programs of discovery, which read packets of strangers. */
-#ifndef SPANCL_DISCOVER_RIGHTS_H
-#define SPANCL_DISCOVER_RIGHTS_H
+/* The rights of small programs that read packets of strangers, as those of discovery do. */
+#ifndef SPANCL_OS_PROCESS_RIGHTS_H
+#define SPANCL_OS_PROCESS_RIGHTS_H
 
 /* Give up the rights that the program does not need: root becomes nobody, and the process starts no other one and
  * has limits of memory and descriptors. Call it once, at the start. A right that can't be given up stays; a line on

@@ -1,6 +1,6 @@
-/* Starts a program whose output this process reads. No state; any thread. */
-#ifndef SPANCL_DISCOVERY_SOURCE_PROGRAM_H
-#define SPANCL_DISCOVERY_SOURCE_PROGRAM_H
+/* Programs that are no children of this process, and whose output it reads. No state; any thread. */
+#ifndef SPANCL_OS_PROCESS_DETACHED_H
+#define SPANCL_OS_PROCESS_DETACHED_H
 
 #include <stdbool.h>
 
@@ -17,6 +17,6 @@
  * is blocked. It has no descriptor of this process but 0, 1 and 2.
  *
  * SP_E_NOENT: it can't be executed, errno says why; SP_E_LIMIT: errno says why; SP_E_NOMEM. */
-SP_NODISCARD int source_program_start(char *const argv[], bool quiet, int *ret_fd);
+SP_NODISCARD int detached_start(char *const argv[], bool quiet, int *ret_fd);
 
 #endif

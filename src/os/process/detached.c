@@ -1,4 +1,4 @@
-#include "discovery/source_program.h"
+#include "os/process/detached.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,12 +7,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/mem.h"
 
 enum { STACK = 64 << 10, FDS_MAX = 65536 };
 
@@ -97,13 +96,13 @@ static int above_2(int fd)
         return other;
 }
 
-int source_program_start(char *const argv[], bool quiet, int *ret_fd)
+int detached_start(char *const argv[], bool quiet, int *ret_fd)
 {
         static char *const none[] = { NULL };
         int ends[2];
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return SP_E_LIMIT;
-        uint8_t *stacks = mem_alloc(2 * STACK);
+        uint8_t *stacks = malloc(2 * STACK);
         struct launch l = { .argv = argv,
                             .environment = getauxval(AT_SECURE) ? none : environ,
                             .in = above_2(open("/dev/null", O_RDWR | O_CLOEXEC)),
@@ -114,7 +113,7 @@ int source_program_start(char *const argv[], bool quiet, int *ret_fd)
         if (stacks)
                 r = l.in < 0 || l.out < 0 || fd < 0 ? SP_E_LIMIT : launch(&l, stacks + STACK);
         int error = errno;
-        mem_free(stacks);
+        free(stacks);
         if (l.in >= 0)
                 close(l.in);
         if (l.out >= 0)
