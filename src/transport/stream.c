@@ -1,13 +1,10 @@
 #include "transport/stream.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/net/socket.h"
 
 int stream_status(int error)
 {
@@ -39,68 +36,19 @@ int stream_status(int error)
 
 unsigned transport_timeout_ms = 5000;
 
-/* Failing to set one of these costs speed or patience, not correctness. Idle hosts are probed for
- * life, and sent bytes have to be acknowledged in time (RFC 1122 4.2.3.6, RFC 5482). */
-static void set_tcp_options(int fd)
-{
-        enum { PROBES = 4 };
-        unsigned timeout = transport_timeout_ms;
-        int seconds = timeout ? (int)((timeout + 999) / 1000) : 0;
-        int between = seconds > 2 * PROBES ? seconds / (2 * PROBES) : 1;
-        int idle = seconds > PROBES * between ? seconds - PROBES * between : 1;
-        const struct {
-                int level, name, value;
-        } options[] = {
-                { IPPROTO_TCP, TCP_NODELAY, 1 },
-                { SOL_SOCKET, SO_KEEPALIVE, 1 },
-                { IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout },
-                { IPPROTO_TCP, TCP_KEEPIDLE, timeout ? idle : 30 },
-                { IPPROTO_TCP, TCP_KEEPINTVL, timeout ? between : 10 },
-                { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
-        };
-        for (size_t i = 0; i < array_size(options); i++)
-                (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
-                                 sizeof(options[i].value));
-}
-
-static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-        const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-        const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-        if (a->ss_family == AF_INET6)
-                return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
-        return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
-/* Within a host there is no path to be probed: pacing (BBR) costs half of the bandwidth and more. */
-static void set_congestion_control(int fd)
-{
-        struct sockaddr_storage here, there;
-        socklen_t here_len = sizeof(here), there_len = sizeof(there);
-        static const char congestion[] = "reno";
-        if (getsockname(fd, (struct sockaddr *)&here, &here_len) == 0 &&
-            getpeername(fd, (struct sockaddr *)&there, &there_len) == 0 &&
-            same_address(&here, &there))
-                (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, sizeof(congestion));
-}
-
 int stream_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
 {
-        int flags = fcntl(fd, F_GETFL);
-        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-            fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
-                close(fd);
+        if (!socket_adopt(fd)) {
+                (void)file_close(fd);
                 return SP_E_INVAL;
         }
         struct conn *c = mem_zalloc(sizeof(*c));
         if (!c) {
-                close(fd);
+                (void)file_close(fd);
                 return SP_E_NOMEM;
         }
-        if (ops == &transport_tcp) {
-                set_tcp_options(fd);
-                set_congestion_control(fd);
-        }
+        if (ops == &transport_tcp)
+                socket_tune_tcp(fd, transport_timeout_ms);
         *c = (struct conn){ .ops = ops, .fd = fd, .room_fd = fd, .room_events = POLLOUT };
         *ret = c;
         return 0;
@@ -108,14 +56,14 @@ int stream_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
 
 int stream_listener_new(const struct transport_ops *ops, int fd, struct listener **ret)
 {
-        if (listen(fd, SOMAXCONN) < 0) {
+        if (!socket_listen(fd)) {
                 int r = stream_status(errno);
-                close(fd);
+                (void)file_close(fd);
                 return r;
         }
         struct listener *l = mem_zalloc(sizeof(*l));
         if (!l) {
-                close(fd);
+                (void)file_close(fd);
                 return SP_E_NOMEM;
         }
         l->ops = ops;
@@ -126,7 +74,7 @@ int stream_listener_new(const struct transport_ops *ops, int fd, struct listener
 
 int stream_accept(struct listener *l, struct conn **ret)
 {
-        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = socket_accept(l->fd);
         if (fd >= 0)
                 return stream_conn_new(l->ops, fd, ret);
         switch (errno) {
@@ -144,30 +92,28 @@ int stream_accept(struct listener *l, struct conn **ret)
 
 ssize_t stream_sendv(struct conn *c, const struct iovec *iov, int n)
 {
-        struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
-        ssize_t r;
-        do
-                r = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
+        ssize_t r = socket_sendv(c->fd, iov, n);
         if (r > 0)
                 return r;
-        return r < 0 && (errno == EAGAIN || errno == ENOBUFS) ? SP_E_AGAIN : SP_E_LINK;
+        return r < 0 && socket_would_wait(errno) ? SP_E_AGAIN : SP_E_LINK;
 }
 
 ssize_t stream_recvv(struct conn *c, const struct iovec *iov, int n)
 {
-        struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
-        ssize_t r;
-        do
-                r = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        while (r < 0 && errno == EINTR);
+        ssize_t r = socket_receivev(c->fd, iov, n);
         if (r > 0)
                 return r;
         return r < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
 }
 
+void stream_listener_close(struct listener *l)
+{
+        (void)file_close(l->fd);
+        mem_free(l);
+}
+
 void stream_close(struct conn *c)
 {
-        close(c->fd);
+        (void)file_close(c->fd);
         mem_free(c);
 }

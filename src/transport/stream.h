@@ -2,9 +2,6 @@
 #ifndef SPANCL_TRANSPORT_STREAM_H
 #define SPANCL_TRANSPORT_STREAM_H
 
-#include <stdint.h>
-#include <sys/socket.h>
-
 #include "transport/address.h"
 
 /* Make a conn over `fd` and set TCP options. This call takes `fd` over, also when it fails.
@@ -21,6 +18,7 @@ int stream_accept(struct listener *l, struct conn **ret);
 ssize_t stream_sendv(struct conn *c, const struct iovec *iov, int n);
 ssize_t stream_recvv(struct conn *c, const struct iovec *iov, int n);
 void stream_close(struct conn *c);
+void stream_listener_close(struct listener *l);
 
 /* Connect as transport_tcp does, but only if all addresses of the host are loopback. SP_E_AUTH: not
  * all are, and no connection was tried. */

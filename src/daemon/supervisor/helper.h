@@ -26,7 +26,8 @@ struct helper helper_of(const char *name, enum source_kind kind);
  * SP_E_LIMIT, SP_E_NOMEM: the caller calls helper_gone. */
 SP_NODISCARD int helper_start(struct supervisor *s, struct helper *h, char *const *first);
 
-/* Run another program as the helper; `control` is its standard input, a pipe whose writes never wait. The same errors. */
+/* Run another program as the helper; `control` is its standard input, a pipe whose writes never wait. Errors as
+ * above. */
 SP_NODISCARD int helper_run(struct supervisor *s, struct helper *h, const char *path,
                             char *const *argv);
 

@@ -4,7 +4,6 @@
 #include <linux/tcp.h> /* more of tcp_info than libc's */
 #include <netinet/in.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -134,11 +133,9 @@ void socket_limit_sending(int fd, unsigned timeout_ms)
 static bool is_within_host(int fd)
 {
         struct socket_address here, there;
-        uint8_t a[16], b[16];
-        if (!socket_own_address(fd, &here) || !socket_other_address(fd, &there))
-                return false;
-        size_t size = socket_address_ip(&here, a);
-        return size && size == socket_address_ip(&there, b) && !memcmp(a, b, size);
+        struct ip a, b;
+        return socket_own_address(fd, &here) && socket_other_address(fd, &there) &&
+               socket_address_ip(&here, &a) && socket_address_ip(&there, &b) && ip_is(&a, &b);
 }
 
 /* Failing to set one of these costs speed or patience, not correctness. */

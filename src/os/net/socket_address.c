@@ -27,22 +27,16 @@ enum socket_family socket_address_family(const struct socket_address *a)
         }
 }
 
-size_t socket_address_ip(const struct socket_address *a, uint8_t ret[16])
+bool socket_address_ip(const struct socket_address *a, struct ip *ret)
 {
-        struct sockaddr_in in;
-        struct sockaddr_in6 in6;
-        if (a->at.ss_family == AF_INET) {
-                memcpy(&in, &a->at, sizeof(in));
-                memcpy(ret, &in.sin_addr, 4);
-                return 4;
+        static const uint8_t mapped[IP_V6 - IP_V4] = { [10] = 0xff, [11] = 0xff };
+        if (!ip_of_socket(socket_address_raw(a), ret))
+                return false;
+        if (ret->size == IP_V6 && !memcmp(ret->bytes, mapped, sizeof(mapped))) {
+                memmove(ret->bytes, ret->bytes + sizeof(mapped), IP_V4);
+                ret->size = IP_V4;
         }
-        if (a->at.ss_family != AF_INET6)
-                return 0;
-        memcpy(&in6, &a->at, sizeof(in6));
-        bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
-        size_t size = mapped ? 4 : 16;
-        memcpy(ret, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), size);
-        return size;
+        return true;
 }
 
 bool socket_address_text(const struct socket_address *a, char ret_host[SOCKET_HOST_MAX],

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/status.h"
+#include "os/net/ip.h"
 
 struct socket_address {
         struct sockaddr_storage at;
@@ -24,9 +25,8 @@ enum {
 
 enum socket_family socket_address_family(const struct socket_address *a);
 
-/* Get the bytes of an address of IP: 4 of IPv4, also if it is mapped into IPv6, or 16. Returns how many; 0: it is none
- * of IP. */
-size_t socket_address_ip(const struct socket_address *a, uint8_t ret[16]);
+/* Get an address of IP. One of IPv4 that is mapped into IPv6 becomes one of IPv4. False: it is none of IP. */
+bool socket_address_ip(const struct socket_address *a, struct ip *ret);
 
 /* The address as struct sockaddr, for calls that take one. */
 static inline const struct sockaddr *socket_address_raw(const struct socket_address *a)
