@@ -1,5 +1,10 @@
 /* The AlmaIF backend: accelerators as devices, through the operations of backend.h. */
+#include "backend/almaif/code.h"
+#include "backend/almaif/command.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/program.h"
 #include "backend/almaif/state.h"
+#include "backend/almaif/thread.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,8 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/command.h"
 
+#include "backend/almaif/launch.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/transfer.h"
 #include "base/mem.h"
 #include "os/clock.h"
 

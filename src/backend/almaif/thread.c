@@ -1,5 +1,10 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/thread.h"
 
+#include "backend/almaif/code.h"
+#include "backend/almaif/command.h"
+#include "backend/almaif/launch.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/transfer.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"

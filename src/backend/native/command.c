@@ -1,8 +1,14 @@
+#include "backend/native/command.h"
+
 /* Queues and commands: backend commands become clEnqueue* calls with native events as wait lists. */
 #include "backend/bounds.h"
+#include "backend/native/clear.h"
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
+#include "backend/native/context.h"
+#include "backend/native/image.h"
 #include "backend/native/notify.h"
+#include "backend/native/svm.h"
 #include "base/log.h"
 #include "os/clock.h"
 

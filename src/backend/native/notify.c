@@ -1,5 +1,7 @@
 #include "backend/native/notify.h"
 
+#include "backend/native/context.h"
+
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
 #include "base/log.h"

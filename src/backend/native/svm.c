@@ -1,7 +1,9 @@
 /* Shared virtual memory. Natively it lies where clSVMAlloc says. Devices that work on the host's memory
  * itself take any that this process has at the wanted address: buffers are made of it with
  * CL_MEM_USE_HOST_PTR, and pointers into it are as good as those of clSVMAlloc. */
-#include "backend/native/native.h"
+#include "backend/native/svm.h"
+
+#include "backend/native/clear.h"
 #include "base/log.h"
 #include "os/vm.h"
 
