@@ -1,5 +1,5 @@
-/* spancl doctor: checks each thing between a program and the devices of servers, and says how to mend
- * the first one that fails. */
+#include "cli/doctor.h"
+
 #include <CL/cl.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,9 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/json_output.h"
 #include "cli/look.h"
+#include "cli/options.h"
 #include "cli/remote.h"
 #include "config/faults.h"
 #include "config/servers.h"
@@ -80,11 +82,11 @@ static void put_json(const struct doctor *d, enum state s, const char *check, co
                      const char *remedy)
 {
         if (d->server)
-                command_put_member('{', "server", d->server);
-        command_put_member(d->server ? ',' : '{', "check", check);
-        command_put_member(',', "state", state_names[s]);
-        command_put_member(',', "text", text);
-        command_put_member(',', "remedy", remedy);
+                json_output_member('{', "server", d->server);
+        json_output_member(d->server ? ',' : '{', "check", check);
+        json_output_member(',', "state", state_names[s]);
+        json_output_member(',', "text", text);
+        json_output_member(',', "remedy", remedy);
         printf("}\n");
 }
 
@@ -703,7 +705,7 @@ static int find_servers(int argc, char **argv, struct server_specs *ret, char **
 
 int command_doctor(int argc, char **argv)
 {
-        struct doctor d = { .timeout_ms = command_timeout() };
+        struct doctor d = { .timeout_ms = options_timeout() };
         struct server_specs all = { 0 };
         char *error = NULL;
         int names = 0;

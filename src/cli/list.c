@@ -1,11 +1,12 @@
-/* spancl list and spancl ping. */
+#include "cli/list.h"
+
 #include <CL/cl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
 #include "cli/look.h"
+#include "cli/options.h"
 #include "cli/remote.h"
 #include "proto/info.h"
 
@@ -122,15 +123,15 @@ static int list_server(const struct server_spec *spec, int timeout_ms, bool quic
 
 int command_list(int argc, char **argv)
 {
-        struct looked_at at;
+        struct queried at;
         bool quick = false;
         size_t failed = 0;
-        if (command_look("list", argc, argv, "--quick", &quick, &at) < 0)
+        if (options_query("list", argc, argv, "--quick", &quick, &at) < 0)
                 return 2;
         for (size_t k = 0; k < at.count; k++)
                 failed += list_server(&at.servers[k], at.timeout_ms, quick) < 0;
         if (failed)
-                command_hint(&at);
+                options_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }
@@ -169,10 +170,10 @@ int command_ping(int argc, char **argv)
                 fprintf(stderr, "Usage: spancl ping HOST[:PORT]\n");
                 return 2;
         }
-        if (command_servers(argv[0], &servers, &count) < 0)
+        if (options_servers(argv[0], &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
-                failed += ping(&servers[i], command_timeout()) < 0;
+                failed += ping(&servers[i], options_timeout()) < 0;
         config_servers_free(servers, count);
         return failed ? 1 : 0;
 }

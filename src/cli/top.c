@@ -1,11 +1,12 @@
-/* spancl top: prints the counters of the links of all sessions on servers. */
+#include "cli/top.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
 #include "cli/look.h"
+#include "cli/options.h"
 #include "os/file.h"
 #include "os/thread.h"
 #include "proto/info.h"
@@ -154,10 +155,10 @@ static int show(const struct server_spec *spec, int timeout_ms)
 
 int command_top(int argc, char **argv)
 {
-        struct looked_at at;
+        struct queried at;
         bool once = false;
         size_t failed;
-        if (command_look("top", argc, argv, "--once", &once, &at) < 0)
+        if (options_query("top", argc, argv, "--once", &once, &at) < 0)
                 return 2;
         do {
                 if (!once && file_is_terminal(FILE_STDOUT))
@@ -168,7 +169,7 @@ int command_top(int argc, char **argv)
                 fflush(stdout);
         } while (!once && !failed && thread_sleep(PERIOD_NS));
         if (failed)
-                command_hint(&at);
+                options_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }
