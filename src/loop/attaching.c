@@ -9,6 +9,7 @@
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
+#include "transport/shm.h"
 
 #define LOG "server"
 

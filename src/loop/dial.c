@@ -11,6 +11,7 @@
 #include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/own_address.h"
+#include "transport/shm.h"
 #include "transport/tls.h"
 
 enum { TIMEOUT_DEFAULT_MS = 10000 };

@@ -6,6 +6,8 @@
  * Each pipe has two eventfds: `data` is readable when the receiver has something to do, `room` when the
  * sender has. They are written only when the other side is known to have found nothing, so a busy pipe
  * costs no system calls. */
+#include "transport/inproc.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

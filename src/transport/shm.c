@@ -17,6 +17,8 @@
  *
  * One byte answers the offer: whether the other side has the memory. Until then nothing is sent,
  * because the descriptor may have been lost on the way, for instance by a forwarded socket. */
+#include "transport/shm.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>

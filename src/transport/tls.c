@@ -10,6 +10,7 @@
 #include "os/wakeup.h"
 #include "transport/stream.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 #define LOG "tls"
 
