@@ -39,7 +39,7 @@ struct pipe {
         struct iovec offer[OFFER_MAX];
         int offered;      /* pieces */
         size_t left;      /* bytes of them not taken */
-        size_t taken;     /* bytes taken that the sender has not heard of */
+        size_t taken;     /* bytes taken that the sender was not notified of */
         int piece;        /* the next to take from */
         size_t piece_pos; /* and where in it */
 };

@@ -37,8 +37,9 @@ enum {
         HEADER = 4096,
         RING_MIN = 4096,
         RING_MAX = 1 << 30,
-        STEP = 64 << 10,    /* bytes copied before the other side is told */
-        ROOM_PARTS = 8,     /* of a ring, or a step: who sends is told of room when it is so much */
+        STEP = 64 << 10, /* bytes copied before the other side is notified */
+        ROOM_PARTS =
+                8, /* the sender is notified of room that is such a part of a ring, or a step */
         CALL_MAX = 1 << 20, /* bytes moved in one call */
 };
 
@@ -200,7 +201,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         size_t want = total(iov, n), done = 0;
         if (room(s, tail, &free) < 0)
                 return SP_E_LINK;
-        /* Crumbs are not worth a turn: wait for half a ring. */
+        /* A wake-up for a few bytes costs more than it gains: wait for half a ring. */
         if (free < want && free < s->size / 8)
                 return SP_E_AGAIN;
         for (size_t pos = 0; done < want;) {

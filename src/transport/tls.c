@@ -120,8 +120,9 @@ static bool half_renew(struct tls_conn *t, struct half *h, bool seal)
                 return half_start(t, h, seal);
         bool ok = half_to_kernel(t, h, seal);
         if (!ok)
-                log_info(LOG,
-                         "a key is worn out, and this kernel takes no other: the connection ends");
+                log_info(
+                        LOG,
+                        "a key has to be renewed, and this kernel takes no second one: the connection ends");
         return ok;
 }
 

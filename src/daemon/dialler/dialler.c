@@ -59,7 +59,7 @@ struct job {
 static void answer(const struct job *j, const struct buf *out, int fd)
 {
         if (control_send(j->caller->socket, CONTROL_DIAL, bytes_of(out->data, out->size), fd) < 0)
-                log_debug(LOG, "a worker does not take what it asked for");
+                log_debug(LOG, "a worker does not receive the answer to its request");
 }
 
 static void serve(const struct job *j)

@@ -326,7 +326,7 @@ static bool takes_any_host(int listener)
         return socket_own_address(listener, &a) && !loopback_address(socket_address_raw(&a));
 }
 
-/* Handle one turn's events. False: the supervisor is gone. */
+/* Wait for events once and handle them. False: the supervisor is gone. */
 static bool turn(struct exporter *x)
 {
         struct pollfd p[3 + CLIENTS_MAX] = {

@@ -232,8 +232,8 @@ int gate_listen(struct gate *g, struct conn **c)
 
 /* Return true if the client's new key follows a known one. From then on the list of clients has
  * only the new key. */
-static bool is_heir(const struct gate *g, const struct tls_peer *peer, const char *clients,
-                    struct keys_entry *ret)
+static bool follows_known_key(const struct gate *g, const struct tls_peer *peer,
+                              const char *clients, struct keys_entry *ret)
 {
         char text[KEYS_TEXT_MAX];
         for (unsigned i = 0; i < peer->before_count; i++) {
@@ -277,7 +277,7 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         keys_hex(peer->fingerprint, hex);
         char *clients = read_keys(g, KEYS_CLIENTS);
         bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
-                                 is_heir(g, peer, clients, &e));
+                                 follows_known_key(g, peer, clients, &e));
         drop(clients);
         bool own = is_own(g, peer) || (found && e.own);
         if (found) {

@@ -573,7 +573,7 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
 {
         struct pending *v;
         while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
-                log_info(LOG, v->look ? "a session did not tell its counters in time"
+                log_info(LOG, v->look ? "a session did not send its counters in time"
                                       : "a connection without a hello was dropped");
                 if (!v->look)
                         report_refused(s, SP_E_TIMEOUT);

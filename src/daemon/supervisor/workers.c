@@ -88,7 +88,7 @@ static const char *name_of(const struct worker *w)
 }
 
 /* Return true if other sessions use the caches of this worker. */
-static bool has_company(const struct supervisor *s, const struct worker *worker)
+static bool shares_caches(const struct supervisor *s, const struct worker *worker)
 {
         list_each(w, &s->workers, struct worker, link)
         {
@@ -110,7 +110,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
         if (w->refusals.fd >= 0)
                 (void)file_close(w->refusals.fd);
         cgroup_end(&s->cgroups, w->group);
-        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, has_company(s, w));
+        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, shares_caches(s, w));
         mem_free(w);
 }
 
