@@ -323,7 +323,7 @@ static int flush(struct fabric *f)
         return 0;
 }
 
-/* With the bytes of `iov` behind it; sent when the caller flushes. */
+/* Append a record and the bytes of `iov` to what the caller's flush sends. */
 static int say(struct fabric *f, const struct record *m, const struct iovec *iov, int n)
 {
         uint8_t header[RECORD];

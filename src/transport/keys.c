@@ -18,7 +18,7 @@
 
 enum { TOKEN_MIN = 20 };
 
-/* Without those that look like digits (Crockford's). */
+/* The letters of a code, without the ones that look like digits (Crockford). */
 static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 __attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], int status,

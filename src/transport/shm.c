@@ -210,7 +210,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                         iov++;
                         continue;
                 }
-                /* As many pieces as a step takes. */
+                /* Copy as many pieces as a step takes. */
                 size_t step = 0;
                 while (step < STEP && step < free && done + step < want) {
                         size_t len = least(least(iov->iov_len - pos, STEP - step), free - step);
@@ -465,7 +465,7 @@ static int hear(int socket, uint8_t *ret, int ret_fds[FDS])
         return n < 0 ? (int)n : 0;
 }
 
-/* Takes over those that it uses. */
+/* Make a conn over the memory of these descriptors. It takes over those that it uses. */
 static int take(struct conn *old, int fds[FDS], struct shm **ret)
 {
         size_t size;

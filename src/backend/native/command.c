@@ -325,7 +325,7 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
         return CL_SUCCESS;
 }
 
-/* As enqueue; its end is to be seen in a completion flag. */
+/* Enqueue a command whose completion a flag shows. */
 static cl_int enqueue_with_flag(struct backend_queue *q, const struct backend_command *c,
                                 cl_uint count, const cl_event *deps, struct backend_event *e)
 {

@@ -117,7 +117,7 @@ static void add_platform(struct backend *b, const struct icd_platform *p,
 
 /* ---- the backend ---------------------------------------------------------------------------- */
 
-/* Also of one half opened. */
+/* Close the backend, also one that is half opened. */
 static void native_close(struct backend *b)
 {
         if (!b)
