@@ -40,7 +40,8 @@ int socket_status(int error)
 unsigned transport_timeout_ms = 5000;
 
 /* Failing to set one of these costs speed or patience, not correctness. Idle hosts are probed for
- * life, and sent bytes have to be acknowledged in time (RFC 1122 4.2.3.6, RFC 5482). */
+ * life (RFC 1122 4.2.3.6). conn_silence watches over bytes that were sent. The system's own limit
+ * (TCP_USER_TIMEOUT) would also end connections whose receiver is alive and reads nothing. */
 static void set_tcp_options(int fd)
 {
         enum { PROBES = 4 };
@@ -48,15 +49,15 @@ static void set_tcp_options(int fd)
         int seconds = timeout ? (int)((timeout + 999) / 1000) : 0;
         int between = seconds > 2 * PROBES ? seconds / (2 * PROBES) : 1;
         int idle = seconds > PROBES * between ? seconds - PROBES * between : 1;
+        int probes = seconds > idle ? (seconds - idle) / between : 1;
         const struct {
                 int level, name, value;
         } options[] = {
                 { IPPROTO_TCP, TCP_NODELAY, 1 },
                 { SOL_SOCKET, SO_KEEPALIVE, 1 },
-                { IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout },
                 { IPPROTO_TCP, TCP_KEEPIDLE, timeout ? idle : 30 },
                 { IPPROTO_TCP, TCP_KEEPINTVL, timeout ? between : 10 },
-                { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
+                { IPPROTO_TCP, TCP_KEEPCNT, timeout ? probes : PROBES },
         };
         for (size_t i = 0; i < array_size(options); i++)
                 (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,

@@ -15,16 +15,42 @@ const char *conn_name(const struct conn *c)
         return tls ? tls : c->ops->name;
 }
 
+/* False: it is not TCP, or the system knows no tcpi_delivery_rate (before Linux 4.9). */
+static bool tcp_info_of(const struct conn *c, struct tcp_info *ret)
+{
+        socklen_t size = sizeof(*ret);
+        return (c->ops == &transport_tcp || c->ops == &transport_tls ||
+                c->ops == &transport_checked) &&
+               getsockopt(c->room_fd, IPPROTO_TCP, TCP_INFO, ret, &size) == 0 &&
+               size >= offsetof(struct tcp_info, tcpi_delivery_rate) +
+                               sizeof(ret->tcpi_delivery_rate);
+}
+
 uint64_t conn_rate(const struct conn *c)
 {
         struct tcp_info info;
-        socklen_t size = sizeof(info);
-        if ((c->ops != &transport_tcp && c->ops != &transport_tls &&
-             c->ops != &transport_checked) ||
-            getsockopt(c->room_fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
-            size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
+        if (!tcp_info_of(c, &info))
                 return 0;
         return info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate;
+}
+
+/* A receiver that reads nothing closes its window. Its system acknowledges the probes of the window
+ * (tcpi_probes) all the same, so these count as bytes that were sent. Between two probes nothing is
+ * owed, however long that takes. */
+enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_t now_ns)
+{
+        struct tcp_info info;
+        if (!transport_timeout_ms || !tcp_info_of(c, &info))
+                return SILENCE_NONE;
+        uint64_t age_ns = info.tcpi_last_ack_recv * UINT64_C(1000000);
+        bool owes = info.tcpi_unacked || info.tcpi_probes;
+        if (!owes)
+                k->since_ns = 0;
+        else if (!k->since_ns || now_ns - k->since_ns > age_ns)
+                k->since_ns = now_ns;
+        if (k->since_ns && now_ns - k->since_ns >= transport_timeout_ms * UINT64_C(1000000))
+                return SILENCE_LOST;
+        return owes || info.tcpi_notsent_bytes ? SILENCE_OWES : SILENCE_NONE;
 }
 
 int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
