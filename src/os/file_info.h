@@ -1,4 +1,4 @@
-/* What the file system records about a file. No state. */
+/* The facts that the file system records about a file. No state. */
 #ifndef SPANCL_OS_FILE_INFO_H
 #define SPANCL_OS_FILE_INFO_H
 
