@@ -14,11 +14,35 @@ const char *conn_name(const struct conn *c)
         return tls ? tls : c->ops->name;
 }
 
+/* False: it is not TCP, or the system does not tell. */
+static bool tcp_state_of(const struct conn *c, struct socket_tcp_state *ret)
+{
+        return (c->ops == &transport_tcp || c->ops == &transport_tls ||
+                c->ops == &transport_checked) &&
+               socket_tcp_state(c->room_fd, ret);
+}
+
 uint64_t conn_rate(const struct conn *c)
 {
-        if (c->ops != &transport_tcp && c->ops != &transport_tls && c->ops != &transport_checked)
-                return 0;
-        return socket_tcp_rate(c->room_fd);
+        struct socket_tcp_state tcp;
+        return tcp_state_of(c, &tcp) ? tcp.rate : 0;
+}
+
+/* A receiver that reads nothing closes its window. Its system acknowledges the probes of the window all the same, so
+ * these count as bytes that were sent. Between two probes nothing is owed, however long that takes. */
+enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_t now_ns)
+{
+        struct socket_tcp_state tcp;
+        if (!transport_timeout_ms || !tcp_state_of(c, &tcp))
+                return SILENCE_NONE;
+        uint64_t age_ns = tcp.heard_ms * UINT64_C(1000000);
+        if (!tcp.owes)
+                k->since_ns = 0;
+        else if (!k->since_ns || now_ns - k->since_ns > age_ns)
+                k->since_ns = now_ns;
+        if (k->since_ns && now_ns - k->since_ns >= transport_timeout_ms * UINT64_C(1000000))
+                return SILENCE_LOST;
+        return tcp.owes || tcp.unsent ? SILENCE_OWES : SILENCE_NONE;
 }
 
 int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])

@@ -146,15 +146,15 @@ void socket_tune_tcp(int fd, unsigned timeout_ms)
         int seconds = timeout_ms ? (int)((timeout_ms + 999) / 1000) : 0;
         int between = seconds > 2 * PROBES ? seconds / (2 * PROBES) : 1;
         int idle = seconds > PROBES * between ? seconds - PROBES * between : 1;
+        int probes = seconds > idle ? (seconds - idle) / between : 1;
         const struct {
                 int level, name, value;
         } options[] = {
                 { IPPROTO_TCP, TCP_NODELAY, 1 },
                 { SOL_SOCKET, SO_KEEPALIVE, 1 },
-                { IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout_ms },
                 { IPPROTO_TCP, TCP_KEEPIDLE, timeout_ms ? idle : 30 },
                 { IPPROTO_TCP, TCP_KEEPINTVL, timeout_ms ? between : 10 },
-                { IPPROTO_TCP, TCP_KEEPCNT, PROBES },
+                { IPPROTO_TCP, TCP_KEEPCNT, timeout_ms ? probes : PROBES },
         };
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
                 (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
@@ -165,12 +165,18 @@ void socket_tune_tcp(int fd, unsigned timeout_ms)
                 (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 
-uint64_t socket_tcp_rate(int fd)
+bool socket_tcp_state(int fd, struct socket_tcp_state *ret)
 {
         struct tcp_info info;
         socklen_t size = sizeof(info);
         if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
             size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
-                return 0;
-        return info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate;
+                return false;
+        *ret = (struct socket_tcp_state){
+                .rate = info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate,
+                .owes = info.tcpi_unacked || info.tcpi_probes,
+                .unsent = info.tcpi_notsent_bytes != 0,
+                .heard_ms = info.tcpi_last_ack_recv,
+        };
+        return true;
 }

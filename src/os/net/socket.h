@@ -60,12 +60,21 @@ SP_NODISCARD bool socket_pair_packets(int ret[2]);
 /* Let sends that wait do so for this time at most. */
 void socket_limit_sending(int fd, unsigned timeout_ms);
 
-/* Let connections to dead hosts fail: TCP probes an idle host, and sent bytes must be acknowledged within this time
- * (RFC 1122 4.2.3.6, RFC 5482). 0: the system's times. It also sends small pieces at once. */
+/* Let connections to dead hosts fail: TCP probes a host that has been idle for this time (RFC 1122 4.2.3.6). 0: the
+ * system's times. It also sends small pieces at once. The system's own limit for bytes that were sent
+ * (TCP_USER_TIMEOUT, RFC 5482) is not set: it would also end connections whose receiver is alive and reads nothing. */
 void socket_tune_tcp(int fd, unsigned timeout_ms);
 
-/* Return the bytes per second that a TCP connection carried. 0: it is not known, or the sender was idle. */
-uint64_t socket_tcp_rate(int fd);
+/* The state of a TCP connection, as the system knows it. */
+struct socket_tcp_state {
+        uint64_t rate; /* bytes per second that it carried; 0: not known, or the sender was idle */
+        bool owes;     /* the other host must acknowledge bytes, or a probe of its window */
+        bool unsent;   /* bytes wait here to be sent */
+        uint32_t heard_ms; /* the age of the last acknowledgement */
+};
+
+/* False: it is not TCP, or the system is too old to tell (before Linux 4.9). */
+SP_NODISCARD bool socket_tcp_state(int fd, struct socket_tcp_state *ret);
 
 /* Read without taking it out. Returns the number of bytes, 0 at the end, or -1. */
 static inline ssize_t socket_peek(int fd, void *ret, size_t size)
