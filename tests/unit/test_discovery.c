@@ -179,14 +179,14 @@ static void floods_have_bounds(void **state)
                 feed(line);
         }
         assert_int_equal(set.count, RECORDS_MAX);
-        assert_true(set.told_full && !set.told_bad);
+        assert_true(set.logged_full && !set.logged_bad);
         /* A line of 64 KiB is passed over; the next one counts. */
         feed("{\"id\":\"0\",\"addresses\":[\"::1\"],\"port\":1,\"x\":\"");
         for (int i = 0; i < 1024; i++)
                 feed("0123456789012345678901234567890123456789012345678901234567890123");
         assert_false(feed("\"}\n"));
         assert_true(feed("{\"event\":\"gone\",\"id\":\"0\"}\n"));
-        assert_true(set.told_bad);
+        assert_true(set.logged_bad);
         log_threshold = LOG_WARN;
         records_fini(&set);
 }
