@@ -193,7 +193,7 @@ static void floods_have_bounds(void **state)
 
 /* ---- trust ---------------------------------------------------------------------------------- */
 
-static void only_known_keys_and_this_users_word_for_loopback_are_used(void **state)
+static void only_servers_with_known_keys_or_local_records_of_loopback_are_used(void **state)
 {
         (void)state;
         static char servers[] = KEY " gpu1:7777\n";
@@ -475,7 +475,8 @@ int main(void)
                 cmocka_unit_test(hostile_lines_are_refused),
                 cmocka_unit_test(records_appear_change_and_go),
                 cmocka_unit_test(floods_have_bounds),
-                cmocka_unit_test(only_known_keys_and_this_users_word_for_loopback_are_used),
+                cmocka_unit_test(
+                        only_servers_with_known_keys_or_local_records_of_loopback_are_used),
                 cmocka_unit_test(the_application_sees_no_child),
                 cmocka_unit_test(a_program_gets_default_signals_and_no_descriptors),
                 cmocka_unit_test(a_quiet_program_has_no_standard_error),
