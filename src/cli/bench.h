@@ -1,4 +1,4 @@
-/* spancl bench: times of the same operations over a link alone, native OpenCL and SpanCL. */
+/* spancl bench: measures the times of the same operations over a link alone, native OpenCL and SpanCL. */
 #ifndef SPANCL_CLI_BENCH_H
 #define SPANCL_CLI_BENCH_H
 

@@ -1,4 +1,4 @@
-/* spancl discover: the servers that sources of discovery find, and whether they are used. */
+/* spancl discover: prints the servers that sources of discovery find, and whether they are used. */
 #ifndef SPANCL_CLI_DISCOVER_H
 #define SPANCL_CLI_DISCOVER_H
 

@@ -1,5 +1,5 @@
-/* spancl keys: makes the keys of a client and of its servers, which know each other. For jobs and
- * containers, whose keys are made where they are started. */
+/* spancl keys: makes the keys of a client and of its servers, which know each other. Jobs and
+ * containers get their keys so, where they are started. */
 #ifndef SPANCL_CLI_KEYS_H
 #define SPANCL_CLI_KEYS_H
 

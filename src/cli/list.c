@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/look.h"
 #include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/stats_query.h"
 #include "proto/info.h"
 
 enum { PINGS_SHOWN = 5, SIZE = 16 << 20 };
@@ -91,11 +91,11 @@ static int list_remote(struct remote *r, const struct server_spec *spec, bool qu
         return 0;
 }
 
-static void on_told(void *user, const struct wire_session_stats *m)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
         (void)user;
         if (m)
-                (void)look_print_service(m);
+                (void)stats_print_service(m);
 }
 
 /* Print the devices out of service. Sessions do not get them, so this takes a query of the
@@ -103,7 +103,7 @@ static void on_told(void *user, const struct wire_session_stats *m)
 static void list_out_of_service(const struct server_spec *spec, int timeout_ms)
 {
         if (!spec->in_process)
-                (void)!look_at(spec, timeout_ms, true, on_told, NULL);
+                (void)!stats_query(spec, timeout_ms, true, on_stats, NULL);
 }
 
 static int list_server(const struct server_spec *spec, int timeout_ms, bool quick)

@@ -58,7 +58,7 @@ static int run(const struct command *c, int argc, char **argv)
         }
         log_threshold = (enum log_level)config_number(CONFIG_client_log);
         tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
-        /* The library of the program that `run` becomes tells the faults, too, as do doctor and `use`. */
+        /* doctor and `use` print the faults themselves, and so does the library in the program that `run` becomes. */
         if (c->run != command_run && c->run != command_doctor && c->run != command_use)
                 options_faults();
         return c->run(argc, argv);

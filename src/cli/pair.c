@@ -123,8 +123,7 @@ static int parse_host(const char *text, char ret[ADDRESS_MAX])
         bool host = count == 1 && specs[0].address && !address_parse(specs[0].address, &a) &&
                     a.ops->caps & TRANSPORT_HOSTS;
         if (host) {
-                address_encrypt(
-                        &a); /* pairing is, and the name that is kept is that of such links */
+                address_encrypt(&a); /* pairing is, and the list of keys has such addresses */
                 address_put(&a, ret);
         } else {
                 fprintf(stderr, "spancl: '%s' is not a host\n", text);

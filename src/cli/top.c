@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/look.h"
 #include "cli/options.h"
+#include "cli/stats_query.h"
 #include "os/file.h"
 #include "os/thread.h"
 #include "proto/info.h"
@@ -102,11 +102,11 @@ static void print_session(void *last, const struct wire_session_stats *m)
         struct info_entry e;
         struct bytes block;
         char name[300], memory[16];
-        if (look_print_service(m))
+        if (stats_print_service(m))
                 return;
         if (info_find(m->links, INFO_SERVER, &block) && !info_check(block))
                 print_server(block);
-        if (look_is_service(m))
+        if (stats_is_service(m))
                 return;
         snprintf(name, sizeof(name), "%.*s", (int)m->name.size, (const char *)m->name.data);
         if (m->process != *process)
@@ -134,7 +134,7 @@ struct shown {
         uint64_t process; /* the process that the next links belong to */
 };
 
-static void on_told(void *user, const struct wire_session_stats *m)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
         struct shown *s = user;
         if (m)
@@ -150,7 +150,7 @@ static int show(const struct server_spec *spec, int timeout_ms)
                 printf("%s: in the program itself (SPANCL_STATS)\n", spec->name);
                 return 0;
         }
-        return look_at(spec, timeout_ms, false, on_told, &s);
+        return stats_query(spec, timeout_ms, false, on_stats, &s);
 }
 
 int command_top(int argc, char **argv)

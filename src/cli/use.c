@@ -31,7 +31,7 @@ static int find_file(struct own_file *f)
         return r;
 }
 
-/* Does the line set one of the variables that `use` chooses? */
+/* Return true if the line sets one of the variables that `use` chooses. */
 static bool chooses(const char *line, size_t n)
 {
         char copy[256], *text = copy;
@@ -198,7 +198,7 @@ static int use_servers(struct own_file *f, const char *list)
         return report(f, choose(f, CONFIG_servers, list), CONFIG_servers);
 }
 
-/* Does the list have this server? */
+/* Return true if the list has this server. */
 static bool has(const char *list, const char *server)
 {
         size_t n = strlen(server);
