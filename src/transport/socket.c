@@ -17,6 +17,11 @@ int socket_status(int error)
                 return SP_E_REFUSED;
         case ETIMEDOUT:
                 return SP_E_TIMEOUT;
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+        case EHOSTDOWN:
+        case ENETDOWN:
+                return SP_E_UNREACH;
         case EADDRINUSE:
                 return SP_E_BUSY;
         case EADDRNOTAVAIL:
