@@ -15,8 +15,6 @@
 #include "core/object.h"
 #include "session/session.h"
 
-enum { CLIENT_SERVERS_MAX = 64 };
-
 struct client;
 struct client_io;
 struct server_spec;
