@@ -387,6 +387,7 @@ static const char *port_state(int status)
         case SP_E_TIMEOUT:
                 return "does not answer";
         case SP_E_LINK:
+        case SP_E_UNREACH:
                 return "can't be reached";
         case SP_E_AUTH:
                 return "is not for this user";

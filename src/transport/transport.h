@@ -67,7 +67,7 @@ struct transport_ops {
         /* TRANSPORT_ENCRYPTED: the transport below the encryption, which takes TLS. Else NULL. */
         const struct transport_ops *below;
 
-        /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
+        /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_UNREACH, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
          * SP_E_INVAL (address), SP_E_NOMEM; unix: SP_E_AUTH (this user may not open the socket);
          * tls: SP_E_AUTH, SP_E_UNSUPP, see tls_reason. */
         int (*connect)(const char *address, int timeout_ms, struct conn **ret);

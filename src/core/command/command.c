@@ -14,7 +14,7 @@
 static bool has_room(void *arg) REQUIRES(client_held)
 {
         struct server *s = arg;
-        return server_refuses(s) || session_has_room(server_session(s));
+        return server_fails(s) || session_has_room(server_session(s));
 }
 
 void command_wait_room(struct server *s)
@@ -39,7 +39,7 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->wait_cap = array_size(m->few_waits);
         client_lock(m->client);
         command_wait_room(m->server);
-        m->session = server_refuses(m->server) ? NULL : server_session(m->server);
+        m->session = server_fails(m->server) ? NULL : server_session(m->server);
         if (!m->session)
                 return SP_E_GONE;
         if (q->record)

@@ -490,7 +490,7 @@ cl_int event_status(cl_event e)
 bool event_is_settled(void *event)
 {
         cl_event e = event;
-        return event_is_done(e) || (e->server && server_refuses(e->server));
+        return event_is_done(e) || (e->server && server_fails(e->server));
 }
 
 struct wait {

@@ -224,7 +224,7 @@ struct finish {
 static bool is_finished(void *arg) REQUIRES(client_held)
 {
         struct finish *f = arg;
-        if (server_refuses(f->queue->device->server))
+        if (server_fails(f->queue->device->server))
                 return true;
         if (f->last && !event_is_done(f->last))
                 return false;
@@ -313,7 +313,7 @@ static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
 {
         struct session *session = server_session(q->device->server);
         *ret = NULL;
-        if (server_refuses(q->device->server))
+        if (server_fails(q->device->server))
                 return SP_E_GONE;
         if (q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed))
                 return 0;

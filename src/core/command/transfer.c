@@ -223,7 +223,7 @@ struct sending {
 static bool is_sent(void *arg) REQUIRES(client_held)
 {
         const struct sending *w = arg;
-        return w->sent.done || server_refuses(w->server);
+        return w->sent.done || server_fails(w->server);
 }
 
 /* Does a blocking write end with its command, and not as soon as its bytes have been taken?

@@ -1,5 +1,7 @@
 #include "core/link/server.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/client.h"
@@ -301,9 +303,11 @@ void server_lost(struct server *s, int status, const char *text)
                         server_begin_session(s);
                 return;
         }
-        if (!c->closing)
-                log_at(found_is_gone(s) ? LOG_INFO : LOG_ERROR, "client",
-                       "the server %s is lost: %s", server_name(s), text);
+        if (!c->closing) {
+                char line[160];
+                snprintf(line, sizeof(line), "is lost: %s", text);
+                server_say(s, found_is_gone(s) ? LOG_INFO : LOG_ERROR, line);
+        }
         server_halt(s);
         server_set_available(s, false);
         server_tell_lost(s, &(struct server_loss){ status, text });
@@ -627,12 +631,12 @@ struct round_trip {
 static bool is_back(void *arg) REQUIRES(client_held)
 {
         const struct round_trip *t = arg;
-        return t->server->clock.pongs >= t->ping || server_refuses(t->server);
+        return t->server->clock.pongs >= t->ping || server_fails(t->server);
 }
 
 int server_round_trip(struct server *s)
 {
-        int r = server_refuses(s) ? SP_E_GONE : clock_ask(s);
+        int r = server_fails(s) ? SP_E_GONE : clock_ask(s);
         struct round_trip t = { s, s->clock.pings };
         if (r == 0)
                 client_wait(s->client, is_back, &t);

@@ -461,6 +461,8 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         w->told = w->gone = true;
                         s->starts.crashes = 0;
                         const char *excuse = health_excuse(s);
+                        if (!excuse && *w->grant.devices)
+                                excuse = "this server lets this client use none of its devices";
                         pending_refuse_waiting(s, &w->grant, SP_E_NODEV,
                                                excuse ? excuse : (const char *)c.data);
                 }

@@ -7,6 +7,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum { STATE_CLOSE_WAIT = 8 }; /* libc's TCP_CLOSE_WAIT, whose header excludes the system's */
+
 int socket_new(const struct socket_address *like)
 {
         return socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -176,7 +182,25 @@ bool socket_tcp_state(int fd, struct socket_tcp_state *ret)
                 .rate = info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate,
                 .owes = info.tcpi_unacked || info.tcpi_probes,
                 .unsent = info.tcpi_notsent_bytes != 0,
+                .closed = info.tcpi_state == STATE_CLOSE_WAIT,
                 .heard_ms = info.tcpi_last_ack_recv,
         };
         return true;
+}
+
+int socket_other_process(int fd)
+{
+        int process;
+        socklen_t size = sizeof(process);
+        return getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &size) < 0 ? -1 : process;
+}
+
+void socket_reset_later(int fd)
+{
+        const struct linger at_once = { .l_onoff = 1 };
+        int domain;
+        socklen_t size = sizeof(domain);
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+            (domain == AF_INET || domain == AF_INET6))
+                (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }

@@ -47,6 +47,13 @@ SP_NODISCARD bool socket_adopt(int fd);
 /* Get the number of the user whose process is at the other end of a Unix socket. False: it is not known. */
 bool socket_other_user(int fd, unsigned *ret);
 
+/* Open a descriptor that is readable once the process has ended that connected a Unix socket. -1: the system can't
+ * tell (before Linux 6.5). The caller closes it. */
+int socket_other_process(int fd);
+
+/* Reset a connection of IP when it is closed: unsent bytes are dropped. Harmless for other sockets. */
+void socket_reset_later(int fd);
+
 /* End the connection for all processes that have its socket. The descriptor stays open. */
 void socket_shut(int fd);
 
@@ -70,6 +77,7 @@ struct socket_tcp_state {
         uint64_t rate; /* bytes per second that it carried; 0: not known, or the sender was idle */
         bool owes;     /* the other host must acknowledge bytes, or a probe of its window */
         bool unsent;   /* bytes wait here to be sent */
+        bool closed;   /* the other side has closed it in order, and it was not reset since */
         uint32_t heard_ms; /* the age of the last acknowledgement */
 };
 
