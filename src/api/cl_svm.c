@@ -225,7 +225,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue,
         if (!svm_ptr || !size)
                 return CL_INVALID_VALUE;
         struct place at = place_of(command_queue, svm_ptr);
-        if (!at.mem || at.mem->usm || check_place(at, size) != CL_SUCCESS)
+        if (!at.mem || at.mem->usm.type || check_place(at, size) != CL_SUCCESS)
                 return CL_INVALID_VALUE;
         void *pointer;
         return enqueue_map(&q, at.mem, map_flags_of(flags), at.offset, size, &pointer);
@@ -368,8 +368,8 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
         }
         /* CL_INVALID_OPERATION: "no devices in the context associated with kernel support [such]
          * Unified Shared Memory allocations". SYCL's runtime sets all three flags for every kernel,
-         * and gives up when one is refused. So the flags for host and shared allocations are
-         * accepted, though no such allocation can exist. */
+         * and gives up when one is refused. So they are accepted, too, in contexts that can have
+         * device allocations only. */
         case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
         case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
         case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: {
@@ -379,8 +379,16 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                 if (!svm_any(x))
                         return CL_INVALID_OPERATION;
                 memcpy(&value, param_value, sizeof(value));
-                if (param_name == CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL)
-                        kernel->reaches_usm = value != CL_FALSE;
+                unsigned char bit =
+                        usm_bit(param_name == CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL
+                                        ? CL_MEM_TYPE_HOST_INTEL
+                                : param_name == CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL
+                                        ? CL_MEM_TYPE_DEVICE_INTEL
+                                        : CL_MEM_TYPE_SHARED_INTEL);
+                if (value)
+                        kernel->reaches |= bit;
+                else
+                        kernel->reaches &= (unsigned char)~bit;
                 return CL_SUCCESS;
         }
         default:
