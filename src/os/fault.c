@@ -181,10 +181,9 @@ static struct watched *entry_new(void)
 int fault_watch(uint64_t at, size_t size, void *user)
 {
         pid_t self = getpid();
-        int r = own_pipe(self);
-        struct watched *w = r < 0 ? NULL : entry_new();
+        struct watched *w = entry_new();
         if (!w)
-                return r < 0 ? r : SP_E_NOMEM;
+                return SP_E_NOMEM;
         atomic_store(&w->process, self);
         atomic_store(&w->user, user);
         atomic_store(&w->end, at + size);
@@ -220,10 +219,11 @@ void fault_end(struct fault *f, bool opened)
         (void)syscall(SYS_futex, done, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-bool fault_begin_serving(void)
+int fault_begin_serving(void)
 {
         pid_t self = getpid();
-        return atomic_exchange(&server, self) != self;
+        int r = own_pipe(self);
+        return r < 0 ? r : atomic_exchange(&server, self) != self;
 }
 
 void fault_not_served(void)

@@ -30,8 +30,7 @@ struct fault {
 };
 
 /* Start to take faults in these bytes. `user` lives at least until fault_forget. The caller makes
- * sure that only one thread watches and forgets at a time. SP_E_NOMEM; SP_E_LIMIT: errno gives the
- * reason. */
+ * sure that only one thread watches and forgets at a time, and that faults are served. SP_E_NOMEM. */
 SP_NODISCARD int fault_watch(uint64_t at, size_t size, void *user);
 
 /* Faults there are the program's again. */
@@ -47,9 +46,9 @@ struct fault *fault_next(void);
  * is gone afterwards. */
 void fault_end(struct fault *f, bool opened);
 
-/* Has this process a thread that calls fault_next? True for one caller in each process; the others
- * get false. */
-bool fault_begin_serving(void);
+/* Before any thread calls fault_next. 1 for the first caller in a process, which starts that thread;
+ * 0 for the others. SP_E_LIMIT: errno gives the reason. */
+SP_NODISCARD int fault_begin_serving(void);
 
 /* The thread could not be started. */
 void fault_not_served(void);

@@ -324,9 +324,10 @@ static void *serve_all(void *arg)
 
 int views_serve(void)
 {
-        if (!fault_begin_serving())
-                return 0;
-        int r = thread_start(NULL, true, serve_all, NULL);
+        int r = fault_begin_serving();
+        if (r <= 0)
+                return r;
+        r = thread_start(NULL, true, serve_all, NULL);
         if (r < 0)
                 fault_not_served();
         return r;
