@@ -190,6 +190,7 @@ cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *patte
                 return CL_INVALID_VALUE;
         if (!size)
                 return enqueue_nothing(q);
+        svm_touch(q->queue->context, pattern, pattern_size);
         return enqueue_fill(q, at.mem, bytes_of(pattern, pattern_size), at.offset, size);
 }
 
@@ -404,6 +405,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
         struct client *c = kernel->program->context->client;
+        svm_touch(kernel->program->context, param_value, param_value_size);
         client_lock(c);
         int r = do_set_exec_info(kernel, param_name, param_value_size, param_value);
         client_unlock(c);

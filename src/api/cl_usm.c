@@ -10,6 +10,7 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/context.h"
+#include "core/memory/mem.h"
 #include "core/memory/svm.h"
 #include "core/program/kernel.h"
 
@@ -267,8 +268,7 @@ static cl_int CL_API_CALL enqueue_memcpy(cl_command_queue command_queue, cl_bool
         return do_svm_memcpy(&q, dst_ptr, src_ptr, size, true);
 }
 
-/* Both are hints about shared allocations: "the migration hint may be ignored", "if a memory advice hint is not
- * supported by the device it will be ignored". */
+/* "If a memory advice hint is not supported by the device it will be ignored." */
 static cl_int enqueue_hint(const struct enqueue *q, bool valid)
 {
         cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
@@ -282,7 +282,6 @@ static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, co
                                               cl_uint num_events_in_wait_list,
                                               const cl_event *event_wait_list, cl_event *event)
 {
-        (void)ptr, (void)size;
         struct enqueue q = { command_queue,
                              CL_COMMAND_MIGRATEMEM_INTEL,
                              num_events_in_wait_list,
@@ -292,7 +291,16 @@ static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, co
         /* "CL_INVALID_VALUE if flags is not a supported combination of memory migration flags." */
         const cl_mem_migration_flags known =
                 CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
-        return enqueue_hint(&q, !(flags & ~known));
+        cl_int e = check_enqueue(q.queue, q.wait_count, q.waits);
+        if (e != CL_SUCCESS || flags)
+                return enqueue_hint(&q, !(flags & ~known));
+        /* "The migration hint may be ignored": towards the host, where each access brings its bytes,
+         * and outside of allocations. */
+        cl_mem m = command_queue->device->svm ? svm_find_usm(command_queue->context, ptr) : NULL;
+        if (!m || !size || size > m->size - svm_at(m, ptr))
+                return enqueue_nothing(&q);
+        const struct range r = mem_range(m, svm_at(m, ptr), size);
+        return enqueue_migrate(&q, 1, &m, &r, 0);
 }
 
 static cl_int CL_API_CALL enqueue_mem_advise(cl_command_queue command_queue, const void *ptr,

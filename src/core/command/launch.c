@@ -2,6 +2,7 @@
 
 #include "core/client.h"
 #include "core/command/command.h"
+#include "core/command/command_buffer.h"
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
 #include "core/command/transfer.h"
@@ -67,9 +68,10 @@ static inline bool kernel_reaches(const struct _cl_kernel *k)
 
 /* Do something with the allocations that the kernel may reach by any pointer. If all devices have one memory, they are
  * there, except for those that the application has used since. */
-static int each_indirect(struct command *m, cl_context x, unsigned char reaches,
+static int each_indirect(struct command *m, unsigned char reaches,
                          int (*fn)(struct command *m, cl_mem svm)) REQUIRES(client_held)
 {
+        cl_context x = m->queue->context;
         int r = 0;
         if (svm_in_one_place(x)) {
                 list_each(v, &x->views.touched, struct view, touched)
@@ -99,12 +101,23 @@ static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command
                         r = svm ? fn(m, svm) : 0;
                 }
         }
-        return r < 0 || !k->reaches ? r : each_indirect(m, x, k->reaches, fn);
+        if (r < 0 || !k->reaches)
+                return r;
+        if (m->enqueue->record && svm_in_one_place(x)) {
+                m->enqueue->record->buffer->reaches |= k->reaches;
+                return 0;
+        }
+        return each_indirect(m, k->reaches, fn);
 }
 
 static int use_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
 {
         return command_use(m, svm, mem_all(svm), true);
+}
+
+int command_use_indirect(struct command *m, unsigned char reaches)
+{
+        return reaches ? each_indirect(m, reaches, use_reached) : 0;
 }
 
 int command_use_args(struct command *m, cl_kernel k)
@@ -145,6 +158,13 @@ static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_in
 static int wrote_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
 {
         return svm_is_written(svm, NULL) ? command_wrote(m, svm, mem_all(svm)) : 0;
+}
+
+int command_wrote_indirect(struct command *m, unsigned char reaches)
+{
+        if (reaches)
+                views_reached(m);
+        return reaches ? each_indirect(m, reaches, wrote_reached) : 0;
 }
 
 int command_wrote_args(struct command *m, cl_kernel k)

@@ -492,6 +492,18 @@ cl_mem svm_find_usm(cl_context x, const void *at)
         return m && m->usm.type ? m : NULL;
 }
 
+void svm_touch(cl_context x, const void *at, size_t size)
+{
+        cl_mem m = at && size ? svm_find_usm(x, at) : NULL;
+        const volatile uint8_t *p = at;
+        if (!m)
+                return;
+        size = size < m->size - svm_at(m, at) ? size : m->size - svm_at(m, at);
+        for (size_t i = 0; i < size; i += vm_page())
+                (void)p[i];
+        (void)p[size - 1];
+}
+
 bool svm_is_foreign(cl_context x, const void *at)
 {
         list_each(other, client_contexts(x->client), struct _cl_context, link)

@@ -86,6 +86,10 @@ bool svm_any(const struct _cl_context *x);
 /* Do all devices of the context that have SVM use one memory? */
 bool svm_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
 
+/* Bring bytes that the application names, if they lie in unified shared memory, before the caller
+ * reads them with the lock held: a fault then would wait for the lock for ever. */
+void svm_touch(cl_context x, const void *at, size_t size) EXCLUDES(client_held);
+
 /* Can the context have host and shared allocations? Not if some of its devices work on this
  * process's memory, and others do not. */
 bool svm_reaches_host(cl_context x) REQUIRES(client_held);
