@@ -1019,6 +1019,8 @@ int command_wrote(struct command *m, cl_mem mem, struct range r)
         if (e == 0)
                 e = placement_write(&root->placement, m->server->index, domain, r, m->id,
                                     queue_in_order(m->queue) ? m->queue->id : 0);
+        if (e == 0 && root->view)
+                view_changed(root->view);
         if (e == 0 && m->enqueue->blocking)
                 placement_await(&root->placement, m->server->index, domain, m->id);
         if (e == 0)

@@ -46,10 +46,10 @@ static int allow(const struct view *v, struct range pages, enum vm_access access
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-static void list_touched(struct view *v) REQUIRES(client_held)
+void view_changed(struct view *v)
 {
-        bool is = v->fresh || v->open.count;
-        if (!is)
+        const struct replica *host = placement_find(&v->mem->placement, PLACEMENT_HOST, 0);
+        if (!v->fresh && !v->open.count && !(host && host->current.count))
                 list_remove(&v->touched);
         else if (list_empty(&v->touched))
                 list_append(&v->mem->context->views.touched, &v->touched);
@@ -59,7 +59,7 @@ static void list_touched(struct view *v) REQUIRES(client_held)
 static int close_all(struct view *v) REQUIRES(client_held)
 {
         v->open.count = v->written.count = 0;
-        list_touched(v);
+        view_changed(v);
         return allow(v, (struct range){ 0, v->size }, VM_NONE);
 }
 
@@ -87,7 +87,7 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
         if (r == 0)
                 r = access == VM_WRITE ? range_set_add(&v->written, pages)
                                        : range_set_remove(&v->written, pages);
-        list_touched(v);
+        view_changed(v);
         return r;
 }
 
@@ -119,7 +119,7 @@ static int ripen(struct view *v) REQUIRES(client_held)
                 all.begin = hole.end;
         }
         v->fresh = r < 0;
-        list_touched(v);
+        view_changed(v);
         return r;
 }
 
@@ -231,6 +231,7 @@ int view_read(struct view *v, struct range r, const uint8_t **ret)
         int e = ripen(v);
         if (e == 0)
                 e = bring(v, r);
+        view_changed(v);
         if (e == 0)
                 *ret = v->other + r.begin;
         return e;
@@ -410,7 +411,7 @@ int view_new(cl_mem m, bool fresh)
                 return SP_E_NOMEM;
         }
         m->view = v;
-        list_touched(v);
+        view_changed(v);
         return 0;
 }
 

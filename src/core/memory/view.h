@@ -22,7 +22,7 @@ struct view_run {
 /* Offsets are those in the allocation; ranges of pages may exceed it by less than a page. */
 struct view {
         cl_mem mem;
-        struct list touched; /* context's, while a page is open */
+        struct list touched; /* context's, while it may have current bytes, also in closed pages */
         struct list hot;     /* context's, while `lost` is to be brought at the next wait */
         uint8_t *other;      /* the bytes, for the client */
         size_t size;         /* whole pages */
@@ -47,6 +47,9 @@ SP_NODISCARD int view_take(struct view *v, struct range r) REQUIRES(client_held)
 
 /* A command is about to write there: the application's bytes become stale. */
 SP_NODISCARD int view_lose(struct view *v, struct range r) REQUIRES(client_held);
+
+/* The placement has changed: does the view have current bytes? */
+void view_changed(struct view *v) REQUIRES(client_held);
 
 /* Bring the bytes, and get the address where the client may read them, as long as it does not
  * release the lock. Releases the lock while it waits. SP_E_NOMEM, SP_E_GONE. */
