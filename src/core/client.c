@@ -341,6 +341,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->devices.filter_text = params->devices ? mem_strdup(params->devices) : NULL;
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
+        c->svm.managed = params->managed_svm;
         c->disconnected.answer_ns = params->answer_ns;
         list_init(&c->contexts);
         list_init(&c->progress.deferred);
@@ -476,6 +477,7 @@ struct client *client_get(void)
                         .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
                         .wait_ns = config_number(CONFIG_on_loss),
+                        .managed_svm = config_number(CONFIG_svm) != 0,
                         .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,

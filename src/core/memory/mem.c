@@ -200,7 +200,7 @@ int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret)
 {
         size_t all[3];
         cl_mem svm = params->host_ptr ? svm_find(x, params->host_ptr) : NULL;
-        if (svm && svm->usm.type)
+        if (svm && (svm->usm.type || svm->view))
                 return CL_INVALID_HOST_PTR;
         image_region(&params->desc, all);
         size_t size = image_bytes(&params->desc, all);

@@ -419,18 +419,18 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
 {
         struct svm_chunk *chunk = NULL;
         struct range room;
+        bool paged = usm || (x->client->svm.managed && svm_reaches_host(x));
         if (size > WIRE_BULK_MAX - VM_GRANULE - align)
                 return SP_E_LIMIT;
         list_each(at, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (!chunk && at->usm == (usm != NULL) &&
-                    find_room(at, room_of(at, size), align, &room))
+                if (!chunk && at->usm == paged && find_room(at, room_of(at, size), align, &room))
                         chunk = at;
         }
         int r = 0;
         if (!chunk) {
                 /* The address of the chunk may be one that the server chose. */
-                r = chunk_new(x, size + ALIGN + align, usm != NULL, &chunk);
+                r = chunk_new(x, size + ALIGN + align, paged, &chunk);
                 if (r == 0 && !find_room(chunk, room_of(chunk, size), align, &room))
                         r = SP_E_NOMEM;
         }
@@ -449,12 +449,12 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
         }
         chunk->used++;
         live_add(chunk, m);
-        if (usm) {
+        if (usm)
                 m->usm = *usm;
+        if (paged)
                 atomic_store_explicit(&x->usm, true, memory_order_relaxed);
-        }
         if (chunk->other)
-                r = view_new(m, usm->type != CL_MEM_TYPE_DEVICE_INTEL);
+                r = view_new(m, m->usm.type != CL_MEM_TYPE_DEVICE_INTEL);
         if (r < 0) {
                 (void)svm_free(x, m->host_ptr, usm != NULL);
                 return r;
@@ -489,7 +489,7 @@ cl_mem svm_find_usm(cl_context x, const void *at)
         client_lock(x->client);
         cl_mem m = svm_find(x, at);
         client_unlock(x->client);
-        return m && m->usm.type ? m : NULL;
+        return m && (m->usm.type || m->view) ? m : NULL;
 }
 
 void svm_touch(cl_context x, const void *at, size_t size)

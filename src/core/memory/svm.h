@@ -15,7 +15,7 @@
 
 struct svm_chunk {
         struct list link; /* context's */
-        bool usm;         /* for unified shared memory */
+        bool usm;         /* for unified shared memory, and for managed allocations of clSVMAlloc */
         uint64_t
                 other; /* where the client has its bytes (view.h); 0: the allocations have no views */
         int fd;        /* of `other`: the memory's file */
@@ -57,7 +57,7 @@ cl_mem svm_find(cl_context x, const void *at) REQUIRES(client_held);
 /* The last allocation that begins at `at` or before it, in the same chunk. */
 cl_mem svm_before(cl_context x, const void *at) REQUIRES(client_held);
 
-/* svm_find, but one of unified shared memory or NULL, and without the lock. */
+/* svm_find, but one of unified shared memory, or with a view, or NULL; without the lock. */
 cl_mem svm_find_usm(cl_context x, const void *at);
 
 /* The offset in the allocation; the application's address of the first byte is host_ptr. */
