@@ -9,8 +9,8 @@
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
-#include "transport/shm.h"
 #include "transport/other_end.h"
+#include "transport/shm.h"
 
 #define LOG "server"
 
