@@ -58,8 +58,8 @@ HEADERS = {
             "proto/wire.h", "session/session.h"},
 }
 PORTABLE = {"core", "engine", "session", "proto", "api", "loop",
-            "base", "config", "discovery", "discover", "trace", "cli"}
-LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h")}
+            "base", "config", "discovery", "discover", "trace", "cli", "transport", "backend"}
+LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h"), "transport": ("rdma/",), "backend": ("xrt/",)}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,41 @@ int file_create_unique(char *path)
         return mkostemp(path, O_CLOEXEC);
 }
 
+int file_open_both(const char *path, bool create)
+{
+        return open(path, O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), 0600);
+}
+
+int file_open_uncached(const char *path)
+{
+        return open(path, O_RDWR | O_CLOEXEC | O_SYNC);
+}
+
+int file_open_again(int fd)
+{
+        char path[40];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        return open(path, O_RDWR | O_CLOEXEC);
+}
+
+int file_create_in_memory(void)
+{
+        return memfd_create("spancl", MFD_CLOEXEC);
+}
+
+bool file_resize(int fd, uint64_t size)
+{
+        return ftruncate(fd, (off_t)size) == 0;
+}
+
+bool file_lock_bytes(int fd, uint64_t at, uint64_t size)
+{
+        struct flock lock = {
+                .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)at, .l_len = (off_t)size
+        };
+        return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
 int file_duplicate(int fd)
 {
         return fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -105,6 +141,41 @@ bool file_write_all(int fd, const void *data, size_t size)
 bool file_never_wait(int fd)
 {
         return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+}
+
+bool file_pipe(int ret[2])
+{
+        return pipe2(ret, O_CLOEXEC) == 0;
+}
+
+bool file_keep_from_programs(int fd)
+{
+        return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+bool file_sync(int fd)
+{
+        return fsync(fd) == 0;
+}
+
+bool file_give(int fd, unsigned user, unsigned group)
+{
+        return fchown(fd, user, group) == 0;
+}
+
+bool file_move(const char *from, const char *to, bool replace)
+{
+        if (replace)
+                return rename(from, to) == 0;
+        if (link(from, to) < 0)
+                return false;
+        (void)unlink(from);
+        return true;
+}
+
+bool file_remove(const char *path)
+{
+        return unlink(path) == 0;
 }
 
 void file_touch(int fd)

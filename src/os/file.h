@@ -30,6 +30,23 @@ SP_NODISCARD int file_create(const char *path);
 /* The same for a new file. `path` ends with "XXXXXX", which letters replace. */
 SP_NODISCARD int file_create_unique(char *path);
 
+/* Open a file, also a device, for reading and writing. `create`: make it if there is none, for this user alone. -1. */
+SP_NODISCARD int file_open_both(const char *path, bool create);
+
+/* The same for a device whose accesses must reach it in their order, past all caches. */
+SP_NODISCARD int file_open_uncached(const char *path);
+
+/* Open the same file anew, for reading and writing: with locks of its own. -1. */
+SP_NODISCARD int file_open_again(int fd);
+
+/* Make a file without a name that takes memory only. -1. */
+SP_NODISCARD int file_create_in_memory(void);
+
+SP_NODISCARD bool file_resize(int fd, uint64_t size);
+
+/* Lock bytes of the file for this descriptor, until it is closed. False: EAGAIN or EACCES: another one has the lock. */
+SP_NODISCARD bool file_lock_bytes(int fd, uint64_t at, uint64_t size);
+
 /* Return another descriptor of the same file, or -1. */
 SP_NODISCARD int file_duplicate(int fd);
 
@@ -45,6 +62,24 @@ SP_NODISCARD bool file_write_all(int fd, const void *data, size_t size);
 
 /* Have reads and writes of it return at once, never wait. */
 SP_NODISCARD bool file_never_wait(int fd);
+
+/* Make a pipe: [0] is read, and [1] is written to. No other program inherits it. */
+SP_NODISCARD bool file_pipe(int ret[2]);
+
+/* Have no program inherit it that starts from now on. False: there is no such descriptor. */
+SP_NODISCARD bool file_keep_from_programs(int fd);
+
+/* Write what was written to it to the disk. */
+SP_NODISCARD bool file_sync(int fd);
+
+/* Make this user and group its owners; only root can. */
+SP_NODISCARD bool file_give(int fd, unsigned user, unsigned group);
+
+/* Rename a file within a file system. `replace`: an existing file `to` is replaced; else false with EEXIST. */
+SP_NODISCARD bool file_move(const char *from, const char *to, bool replace);
+
+/* Remove a file that is no folder. False: errno gives the reason. */
+bool file_remove(const char *path);
 
 /* Set the time of the file's last change to now. */
 void file_touch(int fd);

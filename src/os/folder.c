@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 int folder_make(const char *path)
@@ -51,6 +52,22 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void folder_remove(const char *path)
 {
         (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+bool folder_is_read_only(const char *path)
+{
+        struct statvfs fs;
+        return statvfs(path, &fs) == 0 && fs.f_flag & ST_RDONLY;
+}
+
+bool folder_room(const char *path, uint64_t *ret_bytes, bool *ret_names)
+{
+        struct statvfs fs;
+        if (statvfs(path, &fs) < 0)
+                return false;
+        *ret_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+        *ret_names = !fs.f_files || fs.f_favail;
+        return true;
 }
 
 bool folder_exists(const char *path)

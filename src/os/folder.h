@@ -21,6 +21,13 @@ SP_NODISCARD bool folder_make_unique(char *path);
 /* Remove the folder with all that is in it. Entries that can't be removed stay. */
 void folder_remove(const char *path);
 
+/* Return true if nobody can change the file system that the folder is in; false also if that is not known. */
+bool folder_is_read_only(const char *path);
+
+/* Get the bytes that this user can still write into the folder's file system, and whether it has room for further
+ * names. False: errno gives the reason. */
+bool folder_room(const char *path, uint64_t *ret_bytes, bool *ret_names);
+
 /* Return true if it is a folder. */
 bool folder_exists(const char *path);
 

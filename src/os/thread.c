@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +80,11 @@ bool thread_sleep(uint64_t ns)
 {
         struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
         return nanosleep(&t, NULL) == 0;
+}
+
+void thread_sleep_precisely(void)
+{
+        (void)prctl(PR_SET_TIMERSLACK, 1000ul);
 }
 
 void thread_yield(void)

@@ -35,6 +35,9 @@ bool thread_is_self(thread_id t);
 /* Sleep. False: a signal ended it early. */
 bool thread_sleep(uint64_t ns);
 
+/* Let this thread's sleeps end at most 1 µs late, where the system can. */
+void thread_sleep_precisely(void);
+
 /* Let other threads have this core. */
 void thread_yield(void);
 

@@ -35,6 +35,11 @@ bool ip_parse_any(const char *text, struct ip *ret)
         return found;
 }
 
+bool ip_is(const struct ip *a, const struct ip *b)
+{
+        return a->size == b->size && !memcmp(a->bytes, b->bytes, a->size);
+}
+
 bool ip_of_socket(const struct sockaddr *a, struct ip *ret)
 {
         if (a->sa_family == AF_INET) {

@@ -26,6 +26,9 @@ bool ip_parse(const char *text, struct ip *ret);
  * none. */
 bool ip_parse_any(const char *text, struct ip *ret);
 
+/* Return true if both are the same address. */
+bool ip_is(const struct ip *a, const struct ip *b);
+
 /* Take the address of a socket. False: it is of another family. */
 bool ip_of_socket(const struct sockaddr *a, struct ip *ret);
 

@@ -1,4 +1,4 @@
-#include "daemon/supervisor/orphans.h"
+#include "daemon/linux/orphans.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -37,7 +37,8 @@ static long filters_of(pid_t pid)
 static bool is_ours(const struct supervisor *s, pid_t pid)
 {
         if (pid == s->spawner.zygote_pid || pid == s->janitor.pid || pid == s->dialler.pid ||
-            pid == s->meter.pid || pid == s->exporter.pid || pid == s->advertiser.pid)
+            pid == s->meter.process.pid || pid == s->exporter.process.pid ||
+            pid == s->advertiser.process.pid)
                 return true;
         list_each(w, &s->workers, struct worker, link)
         {

@@ -1,4 +1,4 @@
-#include "daemon/supervisor/zygote.h"
+#include "daemon/linux/zygote.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/log.h"
 #include "daemon/control.h"
-#include "daemon/supervisor/birth.h"
+#include "daemon/linux/birth.h"
 #include "daemon/worker/worker.h"
 
 #define LOG "zygote"

@@ -1,4 +1,4 @@
-#include "daemon/supervisor/refusals.h"
+#include "daemon/linux/refusals.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>

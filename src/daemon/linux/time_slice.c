@@ -1,4 +1,4 @@
-#include "daemon/supervisor/time_slice.h"
+#include "daemon/linux/time_slice.h"
 
 #include <dirent.h>
 #include <errno.h>

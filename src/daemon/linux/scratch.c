@@ -1,4 +1,4 @@
-#include "daemon/upkeep/scratch.h"
+#include "daemon/linux/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
 
 #define PREFIX "spancld."
 

@@ -1,4 +1,4 @@
-#include "daemon/upkeep/usage.h"
+#include "daemon/linux/usage.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "daemon/supervisor/notify.h"
+#include "daemon/linux/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

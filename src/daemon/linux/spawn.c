@@ -1,4 +1,4 @@
-#include "daemon/supervisor/spawn.h"
+#include "daemon/linux/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/upkeep/scratch.h"
+#include "daemon/linux/scratch.h"
 #include "os/clock.h"
 #include "transport/keys.h"
 

@@ -1,4 +1,4 @@
-#include "transport/ktls.h"
+#include "os/net/ktls.h"
 
 #include <errno.h>
 #include <linux/tls.h>
@@ -32,23 +32,23 @@ static void put_seq(uint8_t out[8], uint64_t seq)
                 out[i] = (uint8_t)(seq >> (56 - 8 * i));
 }
 
-bool ktls_key(int fd, bool send, enum crypto_cipher cipher, const struct crypto_raw *key,
+bool ktls_key(int fd, bool send, enum ktls_cipher cipher, const uint8_t *key, const uint8_t *iv,
               uint64_t seq)
 {
         static const int no_padding = 1;
         union info info = { .base.version = TLS_1_3_VERSION };
         socklen_t size;
-        if (cipher == CRYPTO_AES_128_GCM) {
+        if (cipher == KTLS_AES_128_GCM) {
                 info.base.cipher_type = TLS_CIPHER_AES_GCM_128;
-                memcpy(info.aes.key, key->key, sizeof(info.aes.key));
-                memcpy(info.aes.salt, key->iv, sizeof(info.aes.salt));
-                memcpy(info.aes.iv, key->iv + sizeof(info.aes.salt), sizeof(info.aes.iv));
+                memcpy(info.aes.key, key, sizeof(info.aes.key));
+                memcpy(info.aes.salt, iv, sizeof(info.aes.salt));
+                memcpy(info.aes.iv, iv + sizeof(info.aes.salt), sizeof(info.aes.iv));
                 put_seq(info.aes.rec_seq, seq);
                 size = sizeof(info.aes);
         } else {
                 info.base.cipher_type = TLS_CIPHER_CHACHA20_POLY1305;
-                memcpy(info.chacha.key, key->key, sizeof(info.chacha.key));
-                memcpy(info.chacha.iv, key->iv, sizeof(info.chacha.iv));
+                memcpy(info.chacha.key, key, sizeof(info.chacha.key));
+                memcpy(info.chacha.iv, iv, sizeof(info.chacha.iv));
                 put_seq(info.chacha.rec_seq, seq);
                 size = sizeof(info.chacha);
         }

@@ -1,4 +1,4 @@
-#include "daemon/sandbox_test.h"
+#include "daemon/linux/sandbox_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/upkeep/usage.h"
-#include "daemon/victims.h"
+#include "daemon/linux/usage.h"
+#include "daemon/linux/victims.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
 #include "sandbox/attacks/attack.h"

@@ -1,4 +1,4 @@
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

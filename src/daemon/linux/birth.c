@@ -1,4 +1,4 @@
-#include "daemon/supervisor/birth.h"
+#include "daemon/linux/birth.h"
 
 #include <fcntl.h>
 #include <poll.h>

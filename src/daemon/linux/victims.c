@@ -1,4 +1,4 @@
-#include "daemon/victims.h"
+#include "daemon/linux/victims.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
 #include "daemon/worker/worker.h"
 #include "sandbox/user.h"
 
