@@ -263,7 +263,7 @@ static int open_pages(struct view *v, struct range pages, bool write) REQUIRES(c
                 r = host_wrote(v, pages);
                 return r < 0 ? r : set_access(v, pages, VM_WRITE);
         }
-        /* Those that are open already may be written. */
+        /* Pages that are open already may be written. */
         while (r == 0 && range_set_next(&v->open, pages, false, &part)) {
                 r = set_access(v, part, VM_READ);
                 pages.begin = part.end;
