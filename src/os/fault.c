@@ -32,9 +32,12 @@ static const struct sigaction *_Atomic previous; /* never freed, for the same re
 static atomic_int pipe_in, pipe_out;             /* `owner`'s */
 static _Atomic pid_t owner, server;              /* the process that has the pipe; that serves */
 
-/* The program's own handler runs, so that a fault in it is not handled again. The handler must not
+/* The program's own handler was called, and may raise the signal again. The handler must not
  * allocate, so the variable has its place from the thread's beginning. */
 static _Thread_local bool forwarding INITIAL_EXEC;
+/* In si_errno, which is 0 for faults: the program's handler has seen this one. It may lead back here, and it may also
+ * leave by longjmp(). */
+enum { FORWARDED = 0x5370616e };
 
 /* Find the entry, rather of this process than of its parent. */
 static const struct watched *find(uint64_t at, pid_t self)
@@ -90,11 +93,12 @@ static void forward(int number, siginfo_t *info, void *context)
         const struct sigaction *to = atomic_load(&previous);
         bool none = !to || (!(to->sa_flags & SA_SIGINFO) &&
                             (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN));
-        if (none || forwarding) {
+        if (none || info->si_errno == FORWARDED || (forwarding && info->si_code <= 0)) {
                 end_by_default(number, info);
                 return;
         }
         forwarding = true;
+        info->si_errno = FORWARDED;
         if (to->sa_flags & SA_SIGINFO)
                 to->sa_sigaction(number, info, context);
         else

@@ -11,7 +11,7 @@ static const char source[] =
         "        ((__global uint *)where[0])[get_global_id(0)] += x;\n"
         "}\n";
 
-enum { AREAS = 12, MOST = 100000, STEPS = 1500 };
+enum { AREAS = 12, MOST = 40000, STEPS = 500 };
 
 static struct area {
         cl_uint *p, *model;
