@@ -27,9 +27,14 @@ static bool own_folder(char ret[PATH_MAX])
                 ret[n > 0 ? n : 0] = 0;
         }
         slash = strrchr(ret, '/');
-        if (slash)
+        if (!slash)
+                return false;
+        *slash = 0;
+        /* Programs of discovery stand one folder deeper than the others. */
+        slash = strrchr(ret, '/');
+        if (slash && slash - ret >= 8 && !strcmp(slash - 8, "/libexec/spancl"))
                 *slash = 0;
-        return slash != NULL;
+        return true;
 }
 
 bool installed_find(const char *name, char ret[PATH_MAX])

@@ -1,9 +1,6 @@
 #include "daemon/print_dns.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -11,11 +8,12 @@
 #include <unistd.h>
 
 #include "config/server_spec.h"
+#include "daemon/own_addresses.h"
 #include "daemon/supervisor/gate.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 
-enum { LIFE_S = 120, HOST_MAX = 63, DOMAIN_MAX = 180 };
+enum { LIFE_S = 120, HOST_MAX = 63, DOMAIN_MAX = 180, ADDRESSES_MAX = 64 };
 
 /* Return true if a text is a domain: letters, digits, '-' and '_', in labels of 1 to 63 bytes. */
 static bool is_domain(const char *text)
@@ -43,49 +41,37 @@ static bool find_listen(const struct config_options *o, struct address *ret)
         return false;
 }
 
-static void print_address(const char *host, const char *domain, const struct sockaddr *a)
+static void print_address(const char *host, const char *domain, const char *text)
 {
-        const struct sockaddr_in *v4 = (const void *)a;
-        const struct sockaddr_in6 *v6 = (const void *)a;
-        char text[INET6_ADDRSTRLEN];
-        if (a->sa_family == AF_INET)
-                inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
-        else
-                inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
-        printf("%s.%s. %d IN %s %s\n", host, domain, LIFE_S, a->sa_family == AF_INET ? "A" : "AAAA",
+        printf("%s.%s. %d IN %s %s\n", host, domain, LIFE_S, strchr(text, ':') ? "AAAA" : "A",
                text);
 }
 
 /* Print all addresses of this host. `family` AF_UNSPEC: of both. */
-static unsigned print_own(const char *host, const char *domain, int family)
+static size_t print_own(const char *host, const char *domain, int family)
 {
-        struct ifaddrs *all;
-        unsigned count = 0;
-        if (getifaddrs(&all) < 0)
-                return 0;
-        for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-                const struct sockaddr_in6 *v6 = (const void *)a->ifa_addr;
-                if (!v6 || (v6->sin6_family != AF_INET && v6->sin6_family != AF_INET6) ||
-                    (family != AF_UNSPEC && v6->sin6_family != family) ||
-                    a->ifa_flags & IFF_LOOPBACK ||
-                    (v6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)))
-                        continue;
-                print_address(host, domain, a->ifa_addr);
-                count++;
-        }
-        freeifaddrs(all);
+        own_address all[ADDRESSES_MAX];
+        size_t count = own_addresses(family, all, ADDRESSES_MAX);
+        for (size_t i = 0; i < count; i++)
+                print_address(host, domain, all[i]);
         return count;
 }
 
-static unsigned print_named(const char *host, const char *domain, const char *name)
+static size_t print_named(const char *host, const char *domain, const char *name)
 {
         const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
         struct addrinfo *all;
-        unsigned count = 0;
+        char text[INET6_ADDRSTRLEN];
+        size_t count = 0;
         if (getaddrinfo(name, NULL, &hints, &all))
                 return 0;
-        for (const struct addrinfo *a = all; a; a = a->ai_next, count++)
-                print_address(host, domain, a->ai_addr);
+        for (const struct addrinfo *a = all; a; a = a->ai_next) {
+                if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0,
+                                NI_NUMERICHOST))
+                        continue;
+                print_address(host, domain, text);
+                count++;
+        }
         freeaddrinfo(all);
         return count;
 }
@@ -126,7 +112,7 @@ int print_dns(const struct config_options *o)
                 printf(" \"key=%s\"", gate.identity);
         printf("\n");
         gate_fini(&gate);
-        unsigned count;
+        size_t count;
         if (!strcmp(at.host, "*") || !strcmp(at.host, "::"))
                 count = print_own(host, domain, AF_UNSPEC);
         else if (!strcmp(at.host, "0.0.0.0"))

@@ -19,7 +19,7 @@ static void limit(__rlimit_resource_t what, rlim_t value)
         (void)setrlimit(what, &r);
 }
 
-void rights_drop(void)
+void rights_drop_but_threads(void)
 {
         if (!geteuid()) {
                 const struct passwd *nobody = getpwnam("nobody");
@@ -34,9 +34,19 @@ void rights_drop(void)
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         limit(RLIMIT_CORE, 0);
-        limit(RLIMIT_NPROC, 0);
         limit(RLIMIT_NOFILE, DESCRIPTORS);
 #ifndef SPANCL_SANITIZED
         limit(RLIMIT_AS, (rlim_t)MEMORY_MIB << 20);
 #endif
+}
+
+void rights_end_threads(void)
+{
+        limit(RLIMIT_NPROC, 0);
+}
+
+void rights_drop(void)
+{
+        rights_drop_but_threads();
+        rights_end_threads();
 }

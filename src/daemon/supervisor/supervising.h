@@ -145,18 +145,21 @@ struct exporter_process {
         uint64_t look;     /* the number of its last query */
 };
 
-/* The program that publishes this server (advertising.h). */
+/* A program that publishes this server (advertising.h). */
 struct advertiser {
         struct source log_source;
         struct child_log log;
-        int input;         /* -1: none */
-        pid_t pid;         /* 0: none */
-        uint64_t again_ns; /* when to start one */
-        uint64_t tell_ns;  /* when to tell a change */
-        char id[33];       /* of this run, in hex */
-        unsigned load;     /* the number of sessions that it knows */
-        bool keyed;        /* it knows the key */
+        int input;              /* -1: none */
+        pid_t pid;              /* 0: none */
+        uint64_t again_ns;      /* when to start one */
+        uint64_t tell_ns;       /* when to tell a change */
+        uint64_t renew_ns;      /* when to tell the record again */
+        char id[33];            /* of this run, in hex */
+        unsigned load;          /* the number of sessions that it knows */
+        char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
 };
+
+enum { ADVERTISER_MDNS, ADVERTISER_DHT, ADVERTISERS };
 
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
@@ -185,7 +188,7 @@ struct supervisor {
         struct dialler_process dialler;
         struct meter_process meter;
         struct exporter_process exporter;
-        struct advertiser advertiser;
+        struct advertiser advertisers[ADVERTISERS];
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;

@@ -128,8 +128,7 @@ static void run_events(struct supervisor *s, int timeout_ms)
                                 supervisor_unwatch(s, s->exporter.log.fd);
                         break;
                 case SOURCE_ADVERTISER_LOG:
-                        if (!child_log_read(&s->advertiser.log, ADVERTISER_NAME, clock_now_ns()))
-                                supervisor_unwatch(s, s->advertiser.log.fd);
+                        advertiser_hear(s, container_of(source, struct advertiser, log_source));
                         break;
                 case SOURCE_SIGNALS:
                         signalled = true;
@@ -223,7 +222,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .dialler = { .control = -1, .log.fd = -1 },
                 .meter.control = -1,
                 .exporter = { .control = -1, .log.fd = -1, .again_ns = UINT64_MAX },
-                .advertiser = { .input = -1, .log.fd = -1 },
+                .advertisers = { { .input = -1, .log.fd = -1 }, { .input = -1, .log.fd = -1 } },
                 .events.epoll = -1,
                 .events.signals = -1,
                 .arrivals.accept_ns = UINT64_MAX,
@@ -266,7 +265,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         if (s.stopping || s.draining)
                 notify_send("STOPPING=1");
         s.stopping = true;
-        advertiser_stop(&s); /* first: nobody new should come */
+        advertiser_withdraw(&s); /* first: nobody new should come */
         listeners_close(&s.listeners);
         pending_drop_all(&s);
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
@@ -275,6 +274,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         meter_stop(&s);
         dialler_stop(&s);
         exporter_stop(&s);
+        advertiser_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);
