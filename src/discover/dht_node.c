@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "config/entries.h"
-#include "discover/rights.h"
+#include "os/process/rights.h"
 
 enum { HOSTS_MAX = 16, HOST_MAX = 255 };
 

@@ -1,6 +1,5 @@
 #include "discover/dht_record.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,15 +79,15 @@ static bool number(const char *text, uint64_t max, uint64_t *ret)
         return n <= max;
 }
 
-/* Add an address as inet_ntop writes it, if another host can have it. False: it is none. */
+/* Add an address in its usual form, if another host can have it. False: it is none. */
 static bool take_address(struct found *f, const char *text)
 {
-        char clean[INET6_ADDRSTRLEN];
-        uint8_t bytes[16];
-        int family = strchr(text, ':') ? AF_INET6 : AF_INET;
-        if (inet_pton(family, text, bytes) != 1)
+        char clean[IP_TEXT_MAX];
+        struct ip ip;
+        if (!ip_parse(text, &ip))
                 return false;
-        if (reach_of(family, bytes) == REACH_HOST && inet_ntop(family, bytes, clean, sizeof(clean)))
+        ip_text(&ip, clean);
+        if (reach_of(&ip) == REACH_HOST)
                 found_add_address(f, clean);
         return true;
 }

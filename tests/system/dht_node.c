@@ -1,5 +1,6 @@
-/* dht_node PORT KEY [HOST:PORT]...: a node of the distributed hash table, for tests, with a key of Ed25519 of its own.
- * It prints "ready FINGERPRINT", and "met" for each of the others that has answered it. It takes lines from standard input, of which each stores a value under the key:
+/* dht_node PORT KEY [HOST:PORT]...: a node of the distributed hash table, for tests, with a key of
+ * Ed25519 of its own. It prints "ready FINGERPRINT", and "met" for each of the others that has
+ * answered it. It takes lines from standard input, of which each stores a value under the key:
  *   meet HOST:PORT                     (no value: it joins by one more node)
  *   put HEX                            these bytes
  *   record NAME ADDRESS PORT AGE_S     a record that it signed so long ago

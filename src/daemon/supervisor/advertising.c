@@ -1,14 +1,9 @@
 #include "daemon/supervisor/advertising.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
@@ -17,6 +12,9 @@
 #include "daemon/supervisor/workers.h"
 #include "discover/dht_record.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/host.h"
+#include "os/net/socket.h"
 #include "os/poll.h"
 #include "os/random.h"
 #include "proto/wire.h"
@@ -41,7 +39,7 @@ static bool begin_dht(struct supervisor *s, struct advertiser *a);
 static const char *obstacle_of_dht(const struct supervisor *s);
 
 static const struct kind {
-        const char *program;
+        const char *program, *package;
         unsigned renew_s; /* between two records that are the same; 0: needless */
         bool load;        /* it hears of each change of the load */
         bool loopback;    /* it can publish a server of loopback to its own host */
@@ -53,10 +51,12 @@ static const struct kind {
         bool (*tell)(struct supervisor *s, struct advertiser *a, const struct place *at);
 } kinds[ADVERTISERS] = {
         [ADVERTISER_MDNS] = { .program = "advertise-mdns",
+                              .package = "spancl-discovery",
                               .load = true,
                               .loopback = true,
                               .tell = tell_mdns },
         [ADVERTISER_DHT] = { .program = "advertise-dht",
+                             .package = "spancl-discovery-dht",
                              .renew_s = DHT_PUBLISH_S,
                              .farewell = true,
                              .obstacle = obstacle_of_dht,
@@ -83,20 +83,9 @@ static bool is_wanted(const struct supervisor *s, const struct advertiser *a)
 
 static void close_input(struct advertiser *a)
 {
-        if (a->input >= 0)
-                close(a->input);
-        a->input = -1;
-}
-
-static void gone(struct supervisor *s, struct advertiser *a)
-{
-        close_input(a);
-        child_log_close(&a->log, kind_of(s, a)->program, clock_now_ns());
-        *a = (struct advertiser){
-                .input = -1,
-                .log.fd = -1,
-                .again_ns = clock_now_ns() + AGAIN_MS * MS,
-        };
+        if (a->process.control >= 0)
+                (void)file_close(a->process.control);
+        a->process.control = -1;
 }
 
 /* Return true if the listener has an address of IP, beyond loopback or not as wanted. */
@@ -104,14 +93,6 @@ static bool has_address(const struct listening *l, bool loopback, struct address
 {
         return address_parse(l->listener->address, ret) == 0 && ret->ops->caps & TRANSPORT_PEERS &&
                address_is_reached(ret) != loopback;
-}
-
-/* Return true if a listener of all IPv6 addresses takes IPv4, too. */
-static bool takes_both(int fd)
-{
-        int only = 1;
-        socklen_t size = sizeof(only);
-        return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &size) == 0 && !only;
 }
 
 /* Find the addresses with the first port that other hosts reach, or else with the first port of loopback. False:
@@ -128,7 +109,7 @@ static bool find_place(const struct supervisor *s, bool or_loopback, struct plac
                             n + sizeof(at.host) + 2 > ADDRESSES_MAX)
                                 continue;
                         ret->port = at.port;
-                        bool both = !strcmp(at.host, "::") && takes_both(l->listener->fd);
+                        bool both = !strcmp(at.host, "::") && socket_takes_both(l->listener->fd);
                         n += (size_t)sprintf(ret->addresses + n, "%s%s", n ? "," : "",
                                              both ? "*" : at.host);
                 }
@@ -145,7 +126,7 @@ static bool tell_mdns(struct supervisor *s, struct advertiser *a, const struct p
         int n = snprintf(line, sizeof(line), "%u %s id=%s v=%u%s%s load=%u\n", at->port,
                          at->addresses, a->id, WIRE_VERSION, *key ? " key=" : "", key,
                          (unsigned)workers_count(s, WORKER_BUSY));
-        return write(a->input, line, (size_t)n) == n;
+        return file_write_all(a->process.control, line, (size_t)n);
 }
 
 /* ---- a distributed hash table --------------------------------------------------------------- */
@@ -196,7 +177,7 @@ static bool begin_dht(struct supervisor *s, struct advertiser *a)
                          (unsigned)config_option_number(s->options, CONFIG_server_dht_port),
                          *bootstrap ? bootstrap : "-",
                          config_option_text(s->options, CONFIG_server_dht_key));
-        return write(a->input, line, (size_t)n) == n;
+        return file_write_all(a->process.control, line, (size_t)n);
 }
 
 static void add_own(struct found *f, int family)
@@ -218,9 +199,7 @@ static void fill_record(const struct supervisor *s, const struct place *at, stru
                                     .has_load = true,
                                     .load = (uint32_t)workers_count(s, WORKER_BUSY) } },
         };
-        if (gethostname(ret->name, sizeof(ret->name)) < 0)
-                *ret->name = 0;
-        ret->name[sizeof(ret->name) - 1] = 0;
+        host_name(ret->name, sizeof(ret->name));
         ret->name[strcspn(ret->name, ".")] = 0;
         if (!*ret->name)
                 strcpy(ret->name, "spancld");
@@ -264,7 +243,7 @@ static bool tell_dht(struct supervisor *s, struct advertiser *a, const struct pl
         good = good && put_record(&r, crypto, pem, &end);
         *end++ = '\n';
         wipe(pem);
-        return good && write(a->input, line, (size_t)(end - line)) == end - line;
+        return good && file_write_all(a->process.control, line, (size_t)(end - line));
 }
 
 /* ---- the programs --------------------------------------------------------------------------- */
@@ -297,36 +276,21 @@ static uint64_t next_tell(const struct supervisor *s, const struct advertiser *a
 static int start(struct supervisor *s, struct advertiser *a)
 {
         const struct kind *k = kind_of(s, a);
-        char name[32];
         uint8_t random[16];
-        char path[PATH_MAX];
-        int input[2], log;
+        char path[PATH_MAX], name[32], level[8];
         if (!installed_find(k->program, path)) {
                 log_error(LOG, "--advertise: libexec/spancl/%s is not installed (package %s)",
-                          k->program,
-                          a == &s->advertisers[ADVERTISER_DHT] ? "spancl-discovery-dht"
-                                                               : "spancl-discovery");
+                          k->program, k->package);
                 return SP_E_NOENT;
         }
-        if (!random_fill(random, sizeof(random)) || pipe2(input, O_CLOEXEC) < 0)
+        if (!random_fill(random, sizeof(random)))
                 return SP_E_LIMIT;
         for (size_t i = 0; i < sizeof(random); i++)
                 sprintf(a->id + 2 * i, "%02x", random[i]);
-        a->input = input[1];
-        a->log_source.kind = SOURCE_ADVERTISER_LOG;
-        int r = fcntl(input[1], F_SETFL, O_NONBLOCK) < 0 ? SP_E_LIMIT : 0;
-        if (!r)
-                r = child_log_open(&a->log, &s->spawner.log_budget, &log);
-        if (!r) {
-                char level[8];
-                strcpy(name, k->program);
-                strcpy(level, log_level_name(log_threshold));
-                r = run_program(path, (char *[]){ name, level, NULL }, input[0], log, &a->pid);
-                close(log);
-        }
-        close(input[0]);
-        if (!r && (supervisor_watch(s, a->log.fd, &a->log_source) < 0 ||
-                   (k->begin && !k->begin(s, a)) || !tell(s, a)))
+        strcpy(name, k->program);
+        strcpy(level, log_level_name(log_threshold));
+        int r = helper_run(s, &a->process, path, (char *[]){ name, level, NULL });
+        if (!r && ((k->begin && !k->begin(s, a)) || !tell(s, a)))
                 r = SP_E_LIMIT;
         return r;
 }
@@ -344,20 +308,21 @@ static const char *obstacle(struct supervisor *s, const struct kind *k)
 static void provide(struct supervisor *s, struct advertiser *a)
 {
         const struct kind *k = kind_of(s, a);
+        struct helper *h = &a->process;
         uint64_t now = clock_now_ns();
         if (!is_wanted(s, a))
                 return;
-        if (a->pid) {
+        if (h->pid) {
                 if (now >= next_tell(s, a))
                         (void)tell(s, a);
                 return;
         }
-        if (now < a->again_ns)
+        if (now < h->again_ns)
                 return;
         const char *why = obstacle(s, k);
         if (why) {
                 log_warn(LOG, "%s", why);
-                a->again_ns = UINT64_MAX;
+                h->again_ns = UINT64_MAX;
                 return;
         }
         int r = start(s, a);
@@ -365,13 +330,9 @@ static void provide(struct supervisor *s, struct advertiser *a)
                 return;
         if (r != SP_E_NOENT)
                 log_error(LOG, "--advertise: %s can't be started: %s", k->program, status_text(r));
-        if (a->pid) {
-                kill(a->pid, SIGKILL);
-                waitpid(a->pid, NULL, 0);
-        }
-        gone(s, a);
+        helper_gone(s, h, AGAIN_MS);
         if (r == SP_E_NOENT)
-                a->again_ns = UINT64_MAX;
+                h->again_ns = UINT64_MAX;
 }
 
 void advertiser_provide(struct supervisor *s)
@@ -387,25 +348,18 @@ uint64_t advertiser_deadline(const struct supervisor *s)
                 const struct advertiser *a = &s->advertisers[i];
                 if (!is_wanted(s, a))
                         continue;
-                uint64_t at = a->pid ? next_tell(s, a) : a->again_ns;
+                uint64_t at = a->process.pid ? next_tell(s, a) : a->process.again_ns;
                 next = at < next ? at : next;
         }
         return next;
 }
 
-void advertiser_hear(struct supervisor *s, struct advertiser *a)
-{
-        if (!child_log_read(&a->log, kind_of(s, a)->program, clock_now_ns()))
-                supervisor_unwatch(s, a->log.fd);
-}
-
 bool advertiser_ended(struct supervisor *s, pid_t pid)
 {
-        for (size_t i = 0; pid && i < ADVERTISERS; i++) {
+        for (size_t i = 0; i < ADVERTISERS; i++) {
                 struct advertiser *a = &s->advertisers[i];
-                if (pid != a->pid)
+                if (!helper_ended(s, &a->process, pid, AGAIN_MS))
                         continue;
-                gone(s, a);
                 if (is_wanted(s, a))
                         log_error(LOG, "%s has ended; it is started again", kinds[i].program);
                 return true;
@@ -413,26 +367,20 @@ bool advertiser_ended(struct supervisor *s, pid_t pid)
         return false;
 }
 
-static void end(struct supervisor *s, struct advertiser *a)
-{
-        pid_t pid = a->pid;
-        gone(s, a);
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-}
-
 void advertiser_withdraw(struct supervisor *s)
 {
         for (size_t i = 0; i < ADVERTISERS; i++) {
                 struct advertiser *a = &s->advertisers[i];
-                if (!a->pid)
+                if (!a->process.pid)
                         continue;
-                if (a->input >= 0)
+                if (a->process.control >= 0)
                         log_info(LOG, "--advertise: %s withdraws the record", kinds[i].program);
                 if (kinds[i].farewell)
                         close_input(a);
                 else
-                        end(s, a); /* the record goes with its connection to the system's bus */
+                        helper_stop(
+                                s,
+                                &a->process); /* the record goes with its connection to the bus */
         }
 }
 
@@ -441,13 +389,13 @@ void advertiser_stop(struct supervisor *s)
         uint64_t deadline_ns = clock_now_ns() + STOP_MS * MS;
         for (size_t i = 0; i < ADVERTISERS; i++) {
                 struct advertiser *a = &s->advertisers[i];
+                struct helper *h = &a->process;
                 close_input(a);
-                for (bool more = a->pid; more;) {
-                        struct pollfd p = { .fd = a->log.fd, .events = POLLIN };
+                for (bool more = h->pid && h->log.fd >= 0; more;) {
+                        struct pollfd p = { .fd = h->log.fd, .events = POLLIN };
                         more = poll_until(&p, 1, deadline_ns) > 0 &&
-                               child_log_read(&a->log, kinds[i].program, clock_now_ns());
+                               child_log_read(&h->log, h->name, clock_now_ns());
                 }
-                if (a->pid)
-                        end(s, a);
+                helper_stop(s, h);
         }
 }

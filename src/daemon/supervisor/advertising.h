@@ -13,9 +13,6 @@ void advertiser_provide(struct supervisor *s);
 /* The time of advertiser_provide's next work; UINT64_MAX: there is none. */
 uint64_t advertiser_deadline(const struct supervisor *s);
 
-/* Read a program's log. */
-void advertiser_hear(struct supervisor *s, struct advertiser *a);
-
 /* A process has ended. Returns true if it was such a program. */
 bool advertiser_ended(struct supervisor *s, pid_t pid);
 
