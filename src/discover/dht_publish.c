@@ -7,6 +7,7 @@
  * the server. The argument is the log level. The program ends with its standard input, and stores the record GONE. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,7 @@ int main(int argc, char **argv)
 {
         int level = argc == 2 ? log_level_parse(argv[1]) : LOG_WARN;
         log_threshold = level < 0 ? LOG_WARN : (enum log_level)level;
+        (void)signal(SIGTERM, SIG_IGN); /* a batch system sends it to all processes of a job */
         for (;;) {
                 struct pollfd p[] = { { .fd = STDIN_FILENO, .events = POLLIN },
                                       { .fd = node.runner ? node.events[1] : -1,
