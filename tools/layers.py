@@ -61,7 +61,7 @@ HEADERS = {
 # Folders that depend on the system: its wrapper, the walls around a worker, how spancld runs on Linux, and the
 # program that stands in for an accelerator in tests.
 SYSTEMS = ("os", "os/net", "os/process", "sandbox", "sandbox/attacks", "daemon/linux", "emulator")
-LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h"), "transport": ("rdma/",), "backend": ("xrt/",),
+LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h", "opendht/"), "transport": ("rdma/",), "backend": ("xrt/",),
              "tls": ("openssl/", "intel-ipsec-mb.h")}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"

@@ -45,7 +45,7 @@ struct discovery {
 /* ---- sources -------------------------------------------------------------------------------- */
 
 /* The sources of records that come from the network. */
-static const char *const programs[] = { "mdns", "dns" };
+static const char *const programs[] = { "mdns", "dns", "dht" };
 
 #define AUTO_PROGRAM "discover-mdns"
 
@@ -80,10 +80,11 @@ static int find_program(const char *name, char path[PATH_MAX], const char **ret_
                 return 0;
         }
         if (!*file)
-                return config_fail(ret_error,
-                                   "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
-                                   "mdns, dns, exec:/PROGRAM and file:/PATH, separated by commas",
-                                   name);
+                return config_fail(
+                        ret_error,
+                        "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
+                        "mdns, dns, dht, exec:/PROGRAM and file:/PATH, separated by commas",
+                        name);
         if (!installed_find(file, path))
                 *path = 0;
         return 0;

@@ -109,14 +109,17 @@ struct exporter_process {
         uint64_t look;             /* the number of its last query */
 };
 
-/* The program that publishes this server (advertising.h). */
+/* A program that publishes this server (advertising.h). */
 struct advertiser {
         struct helper process;
-        uint64_t tell_ns; /* when to tell a change */
-        char id[33];      /* of this run, in hex */
-        unsigned load;    /* the number of sessions that it knows */
-        bool keyed;       /* it knows the key */
+        uint64_t tell_ns;       /* when to tell a change */
+        uint64_t renew_ns;      /* when to tell the record again */
+        char id[33];            /* of this run, in hex */
+        unsigned load;          /* the number of sessions that it knows */
+        char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
 };
+
+enum { ADVERTISER_MDNS, ADVERTISER_DHT, ADVERTISERS };
 
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
@@ -145,7 +148,7 @@ struct supervisor {
         struct helper dialler;
         struct meter_process meter;
         struct exporter_process exporter;
-        struct advertiser advertiser;
+        struct advertiser advertisers[ADVERTISERS];
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;

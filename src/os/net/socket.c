@@ -204,3 +204,25 @@ void socket_reset_later(int fd)
             (domain == AF_INET || domain == AF_INET6))
                 (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
+
+static bool can_bind_udp(const struct sockaddr *at, socklen_t size)
+{
+        const int one = 1;
+        int fd = socket(at->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return true; /* the system lacks this family */
+        if (at->sa_family == AF_INET6)
+                (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+        bool free = bind(fd, at, size) == 0;
+        close(fd);
+        return free;
+}
+
+bool socket_port_is_free(unsigned port)
+{
+        const struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+        const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+                                         .sin6_port = htons((uint16_t)port) };
+        return can_bind_udp((const void *)&v4, sizeof(v4)) &&
+               can_bind_udp((const void *)&v6, sizeof(v6));
+}

@@ -64,6 +64,9 @@ void socket_end_sending(int fd);
 SP_NODISCARD bool socket_pair_streams(int ret[2]);
 SP_NODISCARD bool socket_pair_packets(int ret[2]);
 
+/* Return true if no program of this host receives UDP's packets at the port, of IPv4 or of IPv6. */
+bool socket_port_is_free(unsigned port);
+
 /* Let sends that wait do so for this time at most. */
 void socket_limit_sending(int fd, unsigned timeout_ms);
 
