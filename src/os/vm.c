@@ -31,6 +31,11 @@ static int map_anywhere(size_t size, uint64_t *ret)
         return 0;
 }
 
+uint64_t vm_page_size(void)
+{
+        return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 int vm_map(uint64_t at, size_t size, uint64_t *ret)
 {
         uint64_t got;
@@ -70,6 +75,11 @@ int vm_empty_file(int fd, uint64_t offset, size_t size)
 void vm_keep_from_children(uint64_t at, size_t size)
 {
         (void)madvise((void *)(uintptr_t)at, size, MADV_DONTFORK);
+}
+
+void vm_prefer_large_pages(void *at, size_t size)
+{
+        (void)madvise(at, size, MADV_HUGEPAGE);
 }
 
 int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
@@ -116,7 +126,7 @@ bool vm_next_data(int fd, uint64_t from, uint64_t end, uint64_t *ret_begin, uint
 bool vm_touched(uint64_t at, size_t size)
 {
         enum { AT_ONCE = 64 };
-        uint64_t entries[AT_ONCE], page = vm_page(), count = size / page;
+        uint64_t entries[AT_ONCE], page = vm_page_size(), count = size / page;
         bool touched = false;
         int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
         for (uint64_t i = 0; fd >= 0 && i < count && !touched; i += AT_ONCE) {
@@ -133,14 +143,6 @@ bool vm_touched(uint64_t at, size_t size)
 void vm_untouch(uint64_t at, size_t size)
 {
         (void)madvise((void *)(uintptr_t)at, size, MADV_DONTNEED);
-}
-
-size_t vm_page(void)
-{
-        static size_t size;
-        if (!size)
-                size = (size_t)sysconf(_SC_PAGESIZE);
-        return size;
 }
 
 int vm_allow(uint64_t at, size_t size, enum vm_access access)

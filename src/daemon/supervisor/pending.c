@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
-#include "daemon/supervisor/time_slice.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "session/hello.h"
