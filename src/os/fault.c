@@ -30,6 +30,7 @@ struct watched {
 static struct watched *_Atomic all;
 static const struct sigaction *_Atomic previous; /* never freed, for the same reason */
 static atomic_int pipe_in, pipe_out;             /* `owner`'s */
+static atomic_uint handed_over;                  /* counts requests, see ask() */
 static _Atomic pid_t owner, server;              /* the process that has the pipe; that serves */
 
 /* The program's own handler was called, and may raise the signal again. The handler must not
@@ -68,6 +69,8 @@ static bool ask(struct fault *f)
 {
         uintptr_t self = (uintptr_t)f;
         long n;
+        /* The pipe orders the two threads, but C and ThreadSanitizer know only of atomics. */
+        atomic_fetch_add(&handed_over, 1);
         /* Not write(), which a thread can be cancelled in. */
         do
                 n = syscall(SYS_write, atomic_load(&pipe_in), &self, sizeof(self));
@@ -211,6 +214,7 @@ struct fault *fault_next(void)
         do
                 n = read(atomic_load(&pipe_out), &at, sizeof(at));
         while (n < 0 && errno == EINTR);
+        (void)atomic_load(&handed_over);
         return n == (ssize_t)sizeof(at) ? (struct fault *)at : NULL; /* NOLINT: our own pointer */
 }
 

@@ -126,7 +126,7 @@ bool vm_next_data(int fd, uint64_t from, uint64_t end, uint64_t *ret_begin, uint
 bool vm_touched(uint64_t at, size_t size)
 {
         enum { AT_ONCE = 64 };
-        uint64_t entries[AT_ONCE], page = vm_page(), count = size / page;
+        uint64_t entries[AT_ONCE], page = vm_page_size(), count = size / page;
         bool touched = false;
         int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
         for (uint64_t i = 0; fd >= 0 && i < count && !touched; i += AT_ONCE) {
@@ -143,14 +143,6 @@ bool vm_touched(uint64_t at, size_t size)
 void vm_untouch(uint64_t at, size_t size)
 {
         (void)madvise((void *)(uintptr_t)at, size, MADV_DONTNEED);
-}
-
-size_t vm_page(void)
-{
-        static size_t size;
-        if (!size)
-                size = (size_t)sysconf(_SC_PAGESIZE);
-        return size;
 }
 
 int vm_allow(uint64_t at, size_t size, enum vm_access access)

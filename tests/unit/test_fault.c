@@ -25,11 +25,11 @@ static void *serve(void *arg)
 {
         struct fault *f;
         while ((f = fault_next())) {
-                uint64_t page = f->address / vm_page() * vm_page();
+                uint64_t page = f->address / vm_page_size() * vm_page_size();
                 bool opens = f->address != refused;
                 assert_ptr_equal(f->user, &at);
                 if (opens)
-                        assert_int_equal(vm_allow(page, vm_page(), VM_WRITE), 0);
+                        assert_int_equal(vm_allow(page, vm_page_size(), VM_WRITE), 0);
                 fault_end(f, opens);
         }
         return arg;
@@ -74,7 +74,7 @@ static volatile uint8_t *byte(size_t offset)
 
 static void *touch(void *arg)
 {
-        size_t step = vm_page();
+        size_t step = vm_page_size();
         for (size_t i = (size_t)(uintptr_t)arg * step; i < SIZE / 2; i += THREADS * step)
                 *byte(i) = *byte(i) + 1;
         return NULL;
@@ -88,7 +88,7 @@ TEST(threads_go_on_when_their_page_is_open)
                 assert_int_equal(thread_start_with_signals(&all[i], touch, (void *)i), 0);
         for (int i = 0; i < THREADS; i++)
                 thread_join(all[i]);
-        for (size_t i = 0; i < SIZE / 2; i += vm_page())
+        for (size_t i = 0; i < SIZE / 2; i += vm_page_size())
                 assert_int_equal(*(const uint8_t *)(uintptr_t)(other + i), 1);
 }
 
@@ -140,7 +140,7 @@ TEST(a_child_of_fork_ends)
 
 TEST(pages_that_nobody_used_are_known)
 {
-        uint64_t page = vm_page(), begin, end;
+        uint64_t page = vm_page_size(), begin, end;
         arm();
         assert_int_equal(vm_allow(at + SIZE / 2, 4 * page, VM_READ), 0);
         vm_untouch(at + SIZE / 2, 4 * page);

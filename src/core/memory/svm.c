@@ -410,7 +410,7 @@ static bool find_room(const struct svm_chunk *chunk, size_t size, size_t align, 
 /* The room that an allocation takes. Pages of views are closed and opened one by one. */
 static size_t room_of(const struct svm_chunk *chunk, size_t size)
 {
-        size_t unit = chunk->other ? vm_page() : ALIGN;
+        size_t unit = chunk->other ? vm_page_size() : ALIGN;
         return (size + unit - 1) / unit * unit;
 }
 
@@ -499,7 +499,7 @@ void svm_touch(cl_context x, const void *at, size_t size)
         if (!m)
                 return;
         size = size < m->size - svm_at(m, at) ? size : m->size - svm_at(m, at);
-        for (size_t i = 0; i < size; i += vm_page())
+        for (size_t i = 0; i < size; i += vm_page_size())
                 (void)p[i];
         (void)p[size - 1];
 }

@@ -27,7 +27,7 @@ static uint64_t view_address(const struct view *v)
 /* The pages with these bytes. */
 static struct range pages_of(struct range r)
 {
-        uint64_t page = vm_page();
+        uint64_t page = vm_page_size();
         return (struct range){ r.begin / page * page, (r.end + page - 1) / page * page };
 }
 
