@@ -129,12 +129,11 @@ def good_server_serves_beside_a_missing_one():
 
 
 def server_that_is_named_twice_gives_its_devices_once():
-    with servers(1, "--backend", "reference") as s:
+    with servers() as s:
         port = s.ports[0]
-        for places, devices in ((f"{at(port)} 127.0.0.1:{port} {at(port)}/1", 2), (f"{at(port)}/1 {at(port)}", 2),
-                                (f"{at(port)}/1 {at(port)}/1", 1)):
+        for places in (f"{at(port)} 127.0.0.1:{port} {at(port)}/0", f"{at(port)}/0 {at(port)}"):
             done = clinfo(places)
-            assert done.stdout.count("Device #") == devices, done.stdout + done.stderr
+            assert done.stdout.count("Device #") == 1 and not done.stderr, done.stdout + done.stderr
 
 
 def server_without_devices_is_clear():
