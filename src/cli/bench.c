@@ -1,12 +1,15 @@
-/* spancl bench: times of the same operations over a link alone, native OpenCL and SpanCL. */
+#include "cli/bench.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/list.h"
+#include "cli/options.h"
 #include "cli/plot.h"
+#include "cli/run.h"
 #include "os/file.h"
 #include "os/process/child.h"
 #include "os/process/program.h"
@@ -48,7 +51,7 @@ static int run(const struct bench *b, const char *name, char **args, struct buf 
                 return r;
         for (size_t i = 0; args && args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        if (command_start(argv, &child) < 0) {
+        if (run_start(argv, &child) < 0) {
                 fprintf(stderr, "spancl: %s\n", strerror(errno));
                 return SP_E_LINK;
         }
@@ -85,7 +88,7 @@ static int measure(const struct bench *b, const char *servers, char **args, stru
         if (!r)
                 r = add(b, "native", "bench_opencl", native, out);
         if (!r)
-                r = command_prepare(servers);
+                r = run_prepare(servers);
         if (!r)
                 r = add(b, "spancl", "bench_opencl", args, out);
         mem_free(native[0]);
@@ -144,7 +147,7 @@ static int show(const struct bench *b, char *servers, char **args)
         char program[PATH_MAX + 32], server_option[] = "--server";
         char *list[] = { server_option, servers };
         char *argv[32] = { program };
-        if (command_prepare(servers) < 0)
+        if (run_prepare(servers) < 0)
                 return 2;
         if (find_program(b, "bench_opencl", program) < 0)
                 return 1;
@@ -154,7 +157,7 @@ static int show(const struct bench *b, char *servers, char **args)
         fflush(stdout);
         for (size_t i = 0; args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        return command_execute(argv);
+        return run_execute(argv);
 }
 
 /* Take "--NAME FILE" off the front. */
@@ -175,7 +178,7 @@ int command_bench(int argc, char **argv)
         while (take_file(&argc, &argv, "--plot", &b.plot) ||
                take_file(&argc, &argv, "--results", &b.results))
                 ;
-        int i = command_options(argc, argv, NULL, NULL, &servers);
+        int i = options_take(argc, argv, NULL, NULL, &servers);
         if (i < 0)
                 return 2;
         if (b.results && (!b.plot || servers || i < argc)) {

@@ -14,7 +14,7 @@
  * with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
 
-/* Does the environment set this variable, so that those of PoCL do not count? */
+/* Return true if the environment sets this variable, so that those of PoCL do not count. */
 bool config_overrides_pocl(enum config_id id);
 /* The sources of further servers, in the grammar of SPANCL_DISCOVERY; "": none. Borrowed from the environment. */
 const char *config_sources(void);

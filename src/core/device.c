@@ -411,12 +411,14 @@ static int put_own(struct bytes native, struct buf *out)
                 cl_device_info name;
                 cl_bitfield value;
         } usm[] = {
-                { CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL },
                 { CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL,
                   CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
                           CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL },
-                { CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, 0 },
-                { CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
+                  CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL },
+                { CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
+                  CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL },
                 { CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, 0 },
         };
         int r = 0;

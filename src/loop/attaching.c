@@ -10,6 +10,7 @@
 #include "transport/checked.h"
 #include "transport/fabric.h"
 #include "transport/other_end.h"
+#include "transport/shm.h"
 
 #define LOG "server"
 

@@ -12,6 +12,7 @@
 #include "transport/fabric.h"
 #include "transport/other_end.h"
 #include "transport/own_address.h"
+#include "transport/shm.h"
 #include "transport/tls.h"
 
 enum { TIMEOUT_DEFAULT_MS = 10000 };

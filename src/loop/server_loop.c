@@ -11,6 +11,7 @@
 #include "os/wakeup.h"
 #include "session/hello.h"
 #include "trace/trace.h"
+#include "transport/inproc.h"
 
 #define LOG "server"
 

@@ -70,6 +70,11 @@ bool folder_room(const char *path, uint64_t *ret_bytes, bool *ret_names)
         return true;
 }
 
+bool folder_takes_files(const char *path)
+{
+        return access(path, W_OK | X_OK) == 0;
+}
+
 bool folder_exists(const char *path)
 {
         struct stat st;

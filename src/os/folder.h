@@ -28,6 +28,9 @@ bool folder_is_read_only(const char *path);
  * names. False: errno gives the reason. */
 bool folder_room(const char *path, uint64_t *ret_bytes, bool *ret_names);
 
+/* Return true if this user may make files in the folder. */
+bool folder_takes_files(const char *path);
+
 /* Return true if it is a folder. */
 bool folder_exists(const char *path);
 

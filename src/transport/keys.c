@@ -18,7 +18,7 @@
 
 enum { TOKEN_MIN = 20 };
 
-/* Without those that look like digits (Crockford's). */
+/* The letters of a code, without the ones that look like digits (Crockford). */
 static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 __attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], int status,
@@ -166,7 +166,7 @@ int keys_write(const char *folder, const char *file, const char *data, bool fres
                 ok = file_move(temp, path, !fresh);
         int error = errno;
         if (!ok)
-                (void)file_remove(temp);
+                (void)file_unlink(temp);
         if (ok)
                 return 0;
         return fail(text, error == EEXIST ? SP_E_BUSY : SP_E_INVAL, "%s can't be written: %s", path,
@@ -177,7 +177,7 @@ void keys_remove(const char *folder, const char *file)
 {
         char path[KEYS_PATH_MAX];
         snprintf(path, sizeof(path), "%s/%s", folder, file);
-        (void)file_remove(path);
+        (void)file_unlink(path);
 }
 
 /* ---- identities ----------------------------------------------------------------------------- */

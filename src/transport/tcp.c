@@ -1,3 +1,5 @@
+#include "transport/tcp.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -117,7 +117,7 @@ static void sockets_and_the_own_devices_are_servers_too(void **state)
         done(p);
 }
 
-static void what_is_no_server_is_named_in_the_error(void **state)
+static void the_error_names_the_text_that_is_no_server(void **state)
 {
         (void)state;
         static const char *const wrong[] = {
@@ -409,7 +409,7 @@ int main(void)
                 cmocka_unit_test(only_a_name_of_loopback_may_go_unencrypted),
                 cmocka_unit_test(other_servers_do_not_reach_a_virtual_machine_by_its_number),
                 cmocka_unit_test(sockets_and_the_own_devices_are_servers_too),
-                cmocka_unit_test(what_is_no_server_is_named_in_the_error),
+                cmocka_unit_test(the_error_names_the_text_that_is_no_server),
                 cmocka_unit_test(too_many_servers_are_an_error),
                 cmocka_unit_test(without_a_variable_the_server_is_localhost),
                 cmocka_unit_test(pocl_s_variables_are_understood),

@@ -9,6 +9,7 @@
 #include "core/command/transfer.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/memory/view.h"
 #include "core/status.h"
 
 static bool has_room(void *arg) REQUIRES(client_held)
@@ -162,10 +163,13 @@ cl_int command_end(struct command *m, int r, bool wait)
         if (r == 0) {
                 m->queue->last_event = m->id;
                 m->queue->last_at = m->at;
+                if (!m->event)
+                        m->queue->unnamed = m->id;
                 if (wait) {
                         if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE)
                                 server_ask_clock(m->server);
                         client_wait(m->client, event_is_settled, m->event);
+                        views_waited(m->queue->context);
                         status = blocking_status(m);
                 } else {
                         server_kick(m->server);

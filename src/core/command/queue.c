@@ -7,6 +7,7 @@
 #include "core/handle.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/memory/view.h"
 #include "core/status.h"
 
 static void destroy(cl_command_queue q)
@@ -349,10 +350,27 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
         return status;
 }
 
+static bool is_idle(const struct _cl_command_queue *q) REQUIRES(client_held)
+{
+        return q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed) ||
+               (list_empty(&q->commands) && q->unnamed <= q->finished);
+}
+
+bool queues_idle(cl_context x)
+{
+        size_t pos = 0;
+        cl_command_queue q;
+        while ((q = map_next(&x->client->queues, &pos)))
+                if (q->context == x && !is_idle(q))
+                        return false;
+        return true;
+}
+
 cl_int queue_finish(cl_command_queue q)
 {
         queue_hold(q);
         cl_int status = wait_all(q);
+        views_waited(q->context);
         if (status == CL_SUCCESS)
                 status = queue_take_error(q);
         queue_unhold(q);

@@ -134,8 +134,8 @@ struct counts {
         uint64_t begun; /* sessions */
         uint64_t lost;  /* sessions that ended by a crash or over a limit */
         uint64_t refused[REFUSED_COUNT];
-        uint64_t warn_due_ns; /* when the log would have told of all refusals at its rate */
-        uint64_t unwarned;    /* refusals since, of which the log does not tell */
+        uint64_t warn_due_ns; /* when all refusals so far would be in the log at its rate */
+        uint64_t unwarned;    /* refusals since then that are not in the log */
 };
 
 struct supervisor {

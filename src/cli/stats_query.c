@@ -1,4 +1,4 @@
-#include "cli/look.h"
+#include "cli/stats_query.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,9 +39,9 @@ static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
         }
 }
 
-/* The server closes behind the last message. */
-int look_hear(struct conn *conn, int timeout_ms,
-              void (*each)(void *user, const struct wire_session_stats *m), void *user)
+/* The server closes the connection after its last message. */
+int stats_query_receive(struct conn *conn, int timeout_ms,
+                        void (*each)(void *user, const struct wire_session_stats *m), void *user)
 {
         const uint64_t deadline_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
         auto_clean(buf_fini) struct buf b = { 0 };
@@ -58,8 +58,8 @@ int look_hear(struct conn *conn, int timeout_ms,
         return r;
 }
 
-int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
-            void (*each)(void *user, const struct wire_session_stats *m), void *user)
+int stats_query(const struct server_spec *spec, int timeout_ms, bool quiet,
+                void (*each)(void *user, const struct wire_session_stats *m), void *user)
 {
         struct dial_reply reply;
         struct conn *conn;
@@ -76,21 +76,21 @@ int look_at(const struct server_spec *spec, int timeout_ms, bool quiet,
                 return r;
         }
         each(user, NULL);
-        r = look_hear(conn, timeout_ms, each, user);
+        r = stats_query_receive(conn, timeout_ms, each, user);
         if (r < 0 && !quiet)
                 fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(r));
         conn_close(conn);
         return r;
 }
 
-bool look_is_service(const struct wire_session_stats *m)
+bool stats_is_service(const struct wire_session_stats *m)
 {
         struct bytes found;
         return info_find(m->links, INFO_OUT_OF_SERVICE, &found) ||
                info_find(m->links, INFO_SERVER, &found) || info_find(m->links, INFO_HEALTH, &found);
 }
 
-bool look_print_service(const struct wire_session_stats *m)
+bool stats_print_service(const struct wire_session_stats *m)
 {
         char text[300];
         struct bytes number;
