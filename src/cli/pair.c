@@ -82,11 +82,15 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         }
         int r = tls_connect_psk(address, &psk, timeout_ms, &conn);
         explicit_bzero(&psk, sizeof(psk));
-        if (r < 0) {
-                snprintf(p->text, sizeof(p->text), "%s: %s%s", where,
-                         r == SP_E_AUTH ? "the server does not accept the code, or no longer: "
-                                        : "",
+        if (r == SP_E_AUTH) {
+                snprintf(p->text, sizeof(p->text),
+                         "%s: the server does not accept the code, or no longer: %s", where,
                          *tls_reason() ? tls_reason() : status_text(r));
+                return r;
+        }
+        if (r < 0) {
+                loop_explain(&(struct dial_params){ .address = address }, r, &reply);
+                snprintf(p->text, sizeof(p->text), "%s", reply.text);
                 return r;
         }
         r = loop_hello(&(struct dial_params){ .address = address,

@@ -691,8 +691,9 @@ cl_device_id device_present(const struct _cl_device_id *d)
 /* Return true for a query whose answer may change while the device stays the same. */
 static bool may_change(cl_device_info name)
 {
-        enum { GLOBAL_FREE_MEMORY_AMD = 0x4039 };
-        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD;
+        enum { BOARD_NAME_AMD = 0x4038, GLOBAL_FREE_MEMORY_AMD = 0x4039 };
+        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD ||
+               name == BOARD_NAME_AMD; /* with the server's address, which may be another one */
 }
 
 static bool next_fixed(struct bytes *b, struct info_entry *e)

@@ -1,5 +1,6 @@
 #include "core/link/server.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -384,6 +385,28 @@ static bool wanted(const struct server_spec *spec, unsigned index)
         return !spec->device_count;
 }
 
+/* Does the configuration name the server with that device before? */
+static bool named_before(const struct client *c, const struct server_spec *spec, unsigned index)
+        REQUIRES(client_held)
+{
+        if (spec < c->specs.list || spec >= c->specs.list + c->specs.count)
+                return false; /* it was found */
+        for (size_t i = 0; &c->specs.list[i] != spec; i++)
+                if (wanted(&c->specs.list[i], index) && found_same_server(&c->specs.list[i], spec))
+                        return true;
+        return false;
+}
+
+/* All its devices? The same for its number of devices, which is not known yet. */
+static bool all_named_before(const struct client *c, const struct server_spec *spec)
+        REQUIRES(client_held)
+{
+        bool all = true;
+        for (size_t i = 0; i < spec->device_count; i++)
+                all &= named_before(c, spec, spec->device_list[i]);
+        return spec->device_count ? all : named_before(c, spec, UINT_MAX);
+}
+
 int server_take_devices(struct server *s, struct buf *info)
 {
         s->info = *info;
@@ -403,7 +426,7 @@ int server_take_devices(struct server *s, struct buf *info)
         for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);) {
                 if (e.key != INFO_DEVICE)
                         continue;
-                if (wanted(s->spec, index)) {
+                if (wanted(s->spec, index) && !named_before(s->client, s->spec, index)) {
                         int r = device_new(s->client, s, e.value, &s->devices[s->device_count]);
                         if (r < 0)
                                 return r;
@@ -457,13 +480,17 @@ void servers_connect(struct client *c)
         struct request *asked = mem_zalloc(n * sizeof(*asked));
         for (size_t i = 0; i < n && all && asked; i++) {
                 struct server *s;
-                if (server_new(c, (unsigned)i, &c->specs.list[i], &s) < 0)
+                if (all_named_before(c, &c->specs.list[i])) {
+                        log_info("client", "%s is named twice", c->specs.list[i].name);
+                        continue;
+                }
+                if (server_new(c, c->server_count, &c->specs.list[i], &s) < 0)
                         break;
                 c->servers[c->server_count++] = s;
-                all[i] = (struct io_connect){ .spec = s->spec,
-                                              .session = s->session,
-                                              .id = { s->id[0], s->id[1] },
-                                              .key = { s->key[0], s->key[1] } };
+                all[s->index] = (struct io_connect){ .spec = s->spec,
+                                                     .session = s->session,
+                                                     .id = { s->id[0], s->id[1] },
+                                                     .key = { s->key[0], s->key[1] } };
         }
         if (all && asked)
                 c->io->connect(c->io_user, all, c->server_count);
