@@ -57,12 +57,22 @@ static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
         return SP_E_INVAL;
 }
 
-/* Write the line that the server puts into its list. */
+/* Make a text part of a name: one word. */
+static void make_word(char *text)
+{
+        for (; *text; text++)
+                if (*text <= ' ' || *text > '~' || *text == '@')
+                        *text = '_';
+}
+
+/* Write the line that the server puts into its list: "FINGERPRINT USER@HOST". */
 static void describe(const struct pairing *p, char *ret, size_t size)
 {
         char host[64], user[64];
         host_name(host, sizeof(host));
         host_user(user, sizeof(user));
+        make_word(host);
+        make_word(user);
         snprintf(ret, size, "%s %.40s%s%.60s", p->hex, user, *user ? "@" : "",
                  *host ? host : "client");
 }

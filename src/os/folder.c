@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -119,4 +120,21 @@ int folder_names(const char *path, void (*each)(void *user, const char *name), v
                 each(user, d->d_name);
         closedir(dir);
         return 0;
+}
+
+int folder_lock(const char *path, unsigned ms)
+{
+        enum { EACH_MS = 10 };
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        for (unsigned waited = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; waited += EACH_MS) {
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        break;
+                if (waited >= ms) {
+                        close(fd);
+                        errno = EWOULDBLOCK;
+                        return -1;
+                }
+                usleep(EACH_MS * 1000);
+        }
+        return fd;
 }

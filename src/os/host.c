@@ -1,6 +1,8 @@
 #include "os/host.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <unistd.h>
 
 void host_name(char *ret, size_t size)
@@ -12,6 +14,6 @@ void host_name(char *ret, size_t size)
 
 void host_user(char *ret, size_t size)
 {
-        if (getlogin_r(ret, size) != 0)
-                ret[0] = 0;
+        const struct passwd *own = getpwuid(geteuid());
+        snprintf(ret, size, "%s", own ? own->pw_name : "");
 }

@@ -8,6 +8,7 @@
 #include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
+#include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -327,6 +328,8 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 refuse(s, v, r, text);
                 return ROUTED;
         }
+        if (*v->grant.was)
+                clients_rekeyed(s, &v->grant);
         if (m.role == HELLO_ROLE_LOOK)
                 return look(s, v, version) ? ROUTED_WAIT : ROUTED;
         v->state.size = 0;
@@ -359,6 +362,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         if (!w)
                 return ROUTED_WAIT;
         w->state = WORKER_BUSY;
+        w->grant = v->grant;
         s->counts.begun++;
         audit_begin(w, v);
         w->id[0] = m.session_hi;

@@ -14,6 +14,7 @@ enum source_kind {
         SOURCE_METER,
         SOURCE_EXPORTER,
         SOURCE_HELPER_LOG,
+        SOURCE_CLIENTS,
 };
 
 /* The source of an event: the first member of each struct that an event names. */

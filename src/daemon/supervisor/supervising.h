@@ -152,6 +152,12 @@ struct supervisor {
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;
+        /* The watch over the list of clients (watching.h). */
+        struct {
+                struct source source;
+                int watch;    /* -1: none */
+                bool watched; /* it watches the folder of keys */
+        } clients;
         struct health health;
         struct listeners listeners;
 

@@ -11,6 +11,7 @@
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
 #include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -119,6 +120,9 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 case SOURCE_EXPORTER:
                         exporter_hear(s);
                         break;
+                case SOURCE_CLIENTS:
+                        clients_changed(s);
+                        break;
                 case SOURCE_SIGNALS:
                         signalled = true;
                         break;
@@ -196,6 +200,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .exporter.process = helper_of("exporter", SOURCE_EXPORTER),
                 .advertisers = { { .process = helper_of("advertise-mdns", SOURCE_HELPER_LOG) },
                                  { .process = helper_of("advertise-dht", SOURCE_HELPER_LOG) } },
+                .clients.watch = -1,
                 .events.set = -1,
                 .events.signals = -1,
                 .arrivals.accept_ns = UINT64_MAX,
@@ -232,6 +237,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 meter_provide(&s);
                 exporter_provide(&s);
                 advertiser_provide(&s);
+                clients_watch(&s);
                 pending_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
@@ -254,6 +260,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);
         mem_free(s.events.listeners);
+        clients_unwatch(&s);
         gate_fini(&s.gate);
         spare_give(&s.spare);
         if (s.events.set >= 0)
