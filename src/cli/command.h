@@ -17,6 +17,7 @@ int command_unpair(int argc, char **argv);
 int command_use(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_discover(int argc, char **argv);
+int command_drain(int argc, char **argv);
 int command_keys(int argc, char **argv);
 int command_config(int argc, char **argv);
 int command_protocol(int argc, char **argv);

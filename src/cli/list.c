@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/list_found.h"
 #include "cli/look.h"
 #include "cli/remote.h"
 #include "proto/info.h"
@@ -125,6 +126,8 @@ int command_list(int argc, char **argv)
         struct looked_at at;
         bool quick = false;
         size_t failed = 0;
+        if (argc == 1 && !strcmp(argv[0], "--discover"))
+                return list_found(command_timeout());
         if (command_look("list", argc, argv, "--quick", &quick, &at) < 0)
                 return 2;
         for (size_t k = 0; k < at.count; k++)

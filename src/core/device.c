@@ -556,6 +556,7 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->available = true;
         d->shown = d->present = d;
         int r = device_mask(info, &d->mirror);
+        buf_shrink(&d->mirror);
         if (!r)
                 r = take_all(d);
         if (r < 0) {

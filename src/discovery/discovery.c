@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "base/installed.h"
@@ -36,6 +37,7 @@ struct discovery {
         struct source sources[DISCOVERY_SOURCES_MAX];
         size_t source_count;
         int wake; /* os/wakeup.h */
+        int keys; /* inotify of the folder of the keys; -1: it can't be watched */
         atomic_bool ending;
         thread_id thread;
         bool started;
@@ -145,10 +147,18 @@ static bool read_source(struct source *s)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Returns what `changed` returns. */
+static void keys_changed(struct discovery *d)
+{
+        char events[4096];
+        while (read(d->keys, events, sizeof(events)) > 0)
+                ;
+        trust_watch(d->keys);
+}
+
+/* Returns what `changed` returns, or true if servers may be paired without the thread's notice. */
 static bool tell(struct discovery *d)
 {
-        size_t count = 0, n = 0;
+        size_t count = 0, n = 0, strangers = 0;
         bool settled = true;
         for (size_t i = 0; i < d->source_count; i++) {
                 count += d->sources[i].records.count;
@@ -168,11 +178,12 @@ static bool tell(struct discovery *d)
                                 .source = s->name,
                                 .use = trust_judge(&d->trust, record, s->local),
                         };
+                        strangers += items[n - 1].use == DISCOVERED_NOT_PAIRED;
                 }
         }
         bool again = d->changed(d->user, items, count, settled);
         mem_free(items);
-        return again;
+        return again || (strangers && d->keys < 0);
 }
 
 static void *run(void *arg)
@@ -181,20 +192,25 @@ static void *run(void *arg)
         bool again = tell(d), changed = false;
         uint64_t told_ns = clock_now_ns();
         for (;;) {
-                struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
-                                                                 .events = POLLIN } };
+                struct pollfd p[DISCOVERY_SOURCES_MAX + 2] = {
+                        { .fd = d->wake, .events = POLLIN }, { .fd = d->keys, .events = POLLIN }
+                };
                 for (size_t i = 0; i < d->source_count; i++)
-                        p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
+                        p[i + 2] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
                 uint64_t at = told_ns + (changed ? TELL_NS : DISCOVERY_AGAIN_MS * 1000000ull);
-                int n = poll_until(p, d->source_count + 1, changed || again ? at : UINT64_MAX);
+                int n = poll_until(p, d->source_count + 2, changed || again ? at : UINT64_MAX);
                 if (n > 0 && p[0].revents) {
                         wakeup_clear(d->wake);
+                        changed = true;
+                }
+                if (n > 0 && p[1].revents) {
+                        keys_changed(d);
                         changed = true;
                 }
                 if (atomic_load(&d->ending))
                         return NULL;
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
-                        if (p[i + 1].revents)
+                        if (p[i + 2].revents)
                                 changed |= read_source(&d->sources[i]);
                 /* Strangers decide how often records change. */
                 uint64_t now = clock_now_ns();
@@ -218,6 +234,8 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
         d->changed = changed;
         d->user = user;
         d->wake = wakeup_new();
+        d->keys = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        trust_watch(d->keys);
         int r = d->wake < 0 ? SP_E_LIMIT : 0;
         for (const char *p = sources + strspn(sources, blanks); *p && !r; p += strspn(p, blanks)) {
                 size_t size = strcspn(p, blanks);
@@ -250,6 +268,8 @@ void discovery_abandon(struct discovery *d)
                         close(d->sources[i].fd);
         if (d->wake >= 0)
                 close(d->wake);
+        if (d->keys >= 0)
+                close(d->keys);
 }
 
 struct discovery *discovery_free(struct discovery *d)

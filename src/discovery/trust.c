@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 
 #include "base/log.h"
 #include "base/loopback.h"
@@ -40,6 +41,20 @@ void trust_read(struct trust *t)
         }
         if (!*t->own)
                 read_own(t, folder);
+}
+
+void trust_watch(int inotify)
+{
+        char folder[KEYS_PATH_MAX];
+        if (inotify < 0 || keys_folder(NULL, folder) < 0)
+                return;
+        if (inotify_add_watch(inotify, folder,
+                              IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) >= 0)
+                return;
+        char *name = strrchr(folder, '/');
+        if (name && name != folder)
+                *name = 0;
+        (void)!inotify_add_watch(inotify, folder, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
 }
 
 void trust_fini(struct trust *t)

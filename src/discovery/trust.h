@@ -25,6 +25,10 @@ struct trust {
 void trust_read(struct trust *t);
 void trust_fini(struct trust *t);
 
+/* Have `inotify` report changes of the keys: watch their folder, or its parent until it is there. Called again after
+ * each change. -1 is allowed. */
+void trust_watch(int inotify);
+
 /* May the server be used? `local`: the record is this user's word (a file, a program), not the
  * network's. Only such a record may name a server without a known key, and only on loopback:
  * anybody on the network can announce that 127.0.0.1 is a server. */

@@ -49,7 +49,7 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
-        /* What the thread in loop_wait polls; its own. Room for so many links. */
+        /* The thread in loop_wait owns these: its descriptors, conns and links. Room for so many links. */
         struct {
                 size_t room;
                 struct pollfd *fds;
@@ -180,6 +180,7 @@ static void *dial_run(void *arg)
                 .next_seq = session_next_seq(l->lanes.session),
                 .name = program_invocation_short_name,
                 .share = d->loop->share,
+                .drains = true,
                 .checks = d->loop->checks,
         };
         d->status = dial(l->local, &p, &d->conn, &d->reply);
@@ -397,6 +398,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
+                .drains = !lane,
                 .packs = link_can_pack(loop->compression),
                 .checks = loop->checks,
         };

@@ -47,7 +47,7 @@ class Folder:
 class Client:
     """tests/system/finder.c."""
 
-    def __init__(self, sources, servers=None, **more):
+    def __init__(self, sources, servers=None, program="system_finder", **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
         env["OCL_ICD_VENDORS"] = str(BUILD / "etc/vendors")
         env.pop("OCL_ICD_FILENAMES", None)
@@ -57,7 +57,7 @@ class Client:
         env["SPANCL_DISCOVERY_WAIT"] = "60000"  # until the sources have settled
         env.update(more)
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([str(BUILD / "bin/system_finder")], env=env, text=True,
+        self.process = subprocess.Popen([str(BUILD / "bin" / program)], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
 

@@ -75,6 +75,7 @@ TEST(test_numbers)
         assert_false(takes("gpu,memory>=8", CL_DEVICE_TYPE_CPU, "", "", 9 * gib));
         assert_int_equal(right("count=3,gpu").count_max, 3);
         assert_int_equal(right("order=latency").order, DEVICE_ORDER_LATENCY);
+        assert_int_equal(right("order=load").order, DEVICE_ORDER_LOAD);
         assert_int_equal(right("order=memory").order, DEVICE_ORDER_MEMORY);
 }
 

@@ -1,10 +1,13 @@
 #include "core/link/server.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/command/event.h"
 #include "core/command/transfer.h"
+#include "core/context.h"
 #include "core/device.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
@@ -178,6 +181,24 @@ static int on_close(void *user, const struct wire_close *m)
         return SP_E_GONE;
 }
 
+/* Contexts that have its devices go on; new ones do not get them. */
+static int on_drain(void *user, const struct wire_drain *m) REQUIRES(client_held)
+{
+        struct server *s = user;
+        char line[256];
+        if (s->drains)
+                return 0;
+        s->drains = true;
+        log_warn("client", "the server %s: %.*s", server_name(s), (int)m->text.size,
+                 (const char *)m->text.data);
+        snprintf(line, sizeof(line), "SpanCL: the server %s drains: new contexts do not get it",
+                 server_name(s));
+        contexts_notify(s, line);
+        server_set_available(s, false);
+        client_changed(s->client);
+        return 0;
+}
+
 static const struct wire_handlers handlers = {
         .server_info = on_server_info,
         .program_built = on_program_built,
@@ -202,6 +223,7 @@ static const struct wire_handlers handlers = {
         .clock_query = on_clock_query,
         .clock_reply = on_clock_reply,
         .close = on_close,
+        .drain = on_drain,
 };
 
 static int on_message(void *user, struct bytes msg)
@@ -302,7 +324,7 @@ void server_lost(struct server *s, int status, const char *text)
                 return;
         }
         if (!c->closing)
-                log_at(found_is_gone(s) ? LOG_INFO : LOG_ERROR, "client",
+                log_at(found_is_gone(s) || s->drains ? LOG_INFO : LOG_ERROR, "client",
                        "the server %s is lost: %s", server_name(s), text);
         server_halt(s);
         server_set_available(s, false);
@@ -384,10 +406,14 @@ int server_take_devices(struct server *s, struct buf *info)
 {
         s->info = *info;
         *info = (struct buf){ 0 };
+        buf_shrink(&s->info);
         unsigned count = 0;
         struct info_entry e;
         for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);)
-                count += e.key == INFO_DEVICE;
+                if (e.key == INFO_SERVER)
+                        s->load = info_u64(e.value, INFO_SERVER_SESSIONS, 0);
+                else
+                        count += e.key == INFO_DEVICE;
         for (size_t i = 0; i < s->spec->device_count; i++)
                 if (s->spec->device_list[i] >= count)
                         log_warn("client", "%s has no device %u, it has %u in all", server_name(s),
@@ -476,6 +502,10 @@ void servers_connect(struct client *c)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
         }
+        /* With many servers the buffers of those that nobody uses would be most of the memory. */
+        for (unsigned i = 0; i < c->server_count && !c->wait.pumping; i++)
+                if (c->servers[i]->session)
+                        session_trim(c->servers[i]->session);
         servers_settled(c);
         mem_free(all);
         mem_free(asked);

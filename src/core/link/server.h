@@ -27,15 +27,12 @@ struct server {
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1]; /* a Unix socket where servers of its host reach it; "": none */
 
-        /* draining.c */
-        struct {
-                bool told; /* the server drains */
-                bool left; /* nothing uses the session, and the server was told that it ends */
-        } drain;
-
+        unsigned used;       /* devices of it, or parts of such, in contexts */
+        bool drains;         /* it has said so: its devices are not available for new contexts */
         struct found *found; /* found.c, of a first one; NULL: it was configured */
 
         struct buf info; /* the server_info block; devices borrow from it */
+        uint64_t load;   /* other sessions there when this one began */
         cl_device_id *devices;
         cl_uint device_count;
         struct list sub_devices;

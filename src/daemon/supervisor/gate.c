@@ -286,6 +286,7 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
                 snprintf(ret->client, sizeof(ret->client), "%s", e.name);
         } else
                 log_info(LOG, "a client that is not known has the key %s", hex);
+        ret->own = own;
         if (!own)
                 strcpy(ret->owner, hex);
         return found || peer->vouched || own;
@@ -315,6 +316,17 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                 "this server does not know this client: run `spancld pair` there, and `spancl pair "
                 "HOST` here";
         return SP_E_AUTH;
+}
+
+bool gate_is_owner(const struct gate_origin *from, const struct conn *c,
+                   const struct gate_grant *grant)
+{
+        unsigned uid;
+        if (from->stranger)
+                return false;
+        if (c->ops->caps & TRANSPORT_KNOWS_USER)
+                return conn_user(c, &uid) && (!uid || uid == geteuid());
+        return tls_peer(c) && grant->own;
 }
 
 int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
