@@ -286,7 +286,6 @@ struct server *server_free(struct server *s, bool after_fork)
         for (cl_uint i = 0; i < s->device_count; i++)
                 device_free(s->devices[i]);
         mem_free(s->devices);
-        buf_fini(&s->info);
         map_fini(&s->contents);
         mem_free(s);
         return NULL;
@@ -402,14 +401,11 @@ static bool wanted(const struct server_spec *spec, unsigned index)
         return !spec->device_count;
 }
 
-int server_take_devices(struct server *s, struct buf *info)
+int server_take_devices(struct server *s, struct bytes info)
 {
-        s->info = *info;
-        *info = (struct buf){ 0 };
-        buf_shrink(&s->info);
         unsigned count = 0;
         struct info_entry e;
-        for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);)
+        for (struct bytes b = info; info_next(&b, &e);)
                 if (e.key == INFO_SERVER)
                         s->load = info_u64(e.value, INFO_SERVER_SESSIONS, 0);
                 else
@@ -422,7 +418,7 @@ int server_take_devices(struct server *s, struct buf *info)
         if (!s->devices)
                 return SP_E_NOMEM;
         unsigned index = 0;
-        for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);) {
+        for (struct bytes b = info; info_next(&b, &e);) {
                 if (e.key != INFO_DEVICE)
                         continue;
                 if (wanted(s->spec, index)) {
@@ -497,7 +493,9 @@ void servers_connect(struct client *c)
                 if (!asked[i].server && !asked[i].done)
                         continue;
                 request_wait(c, &asked[i]);
-                int r = asked[i].status ? SP_E_LINK : server_take_devices(s, &asked[i].info);
+                int r = asked[i].status ? SP_E_LINK
+                                        : server_take_devices(s, bytes_of(asked[i].info.data,
+                                                                          asked[i].info.size));
                 if (r < 0 && s->state != SERVER_LOST)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
