@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
@@ -10,6 +9,7 @@
 #include "config/servers.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
 
 enum { PATIENCE_MS = 3000, TEXT_MAX = DISCOVER_TEXT_MAX, PLACE_MAX = DISCOVER_PLACE_MAX };
 
@@ -138,7 +138,7 @@ static void print_changes(const struct view *old, const struct view *now)
 
 static void print_table(const struct view *now, bool watch)
 {
-        if (watch && isatty(STDOUT_FILENO))
+        if (watch && file_is_terminal(FILE_STDOUT))
                 printf("\x1b[H\x1b[J");
         printf("%-20s%-12s%-28s%-18s%-10s%5s  %s\n", "NAME", "SOURCE", "ADDRESS", "KEY", "TYPES",
                "LOAD", "STATE");

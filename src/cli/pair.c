@@ -1,11 +1,11 @@
 /* spancl pair: makes this user and a server on another host known to each other. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "loop/dial.h"
+#include "os/host.h"
 #include "transport/address.h"
 #include "transport/tls.h"
 
@@ -57,10 +57,9 @@ static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
 /* Write the line that the server puts into its list. */
 static void describe(const struct pairing *p, char *ret, size_t size)
 {
-        char host[64] = "", user[64] = "";
-        (void)gethostname(host, sizeof(host) - 1);
-        if (getlogin_r(user, sizeof(user)) != 0)
-                user[0] = 0;
+        char host[64], user[64];
+        host_name(host, sizeof(host));
+        host_user(user, sizeof(user));
         snprintf(ret, size, "%s %.40s%s%.60s", p->hex, user, *user ? "@" : "",
                  *host ? host : "client");
 }

@@ -2,15 +2,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/look.h"
+#include "os/file.h"
+#include "os/thread.h"
 #include "proto/info.h"
 
-enum { SECONDS = 1 };
+enum { PERIOD_NS = 1000000000 };
 
 /* "12.3 MiB" */
 static const char *size_text(uint64_t bytes, char out[16])
@@ -160,13 +160,13 @@ int command_top(int argc, char **argv)
         if (command_look("top", argc, argv, "--once", &once, &at) < 0)
                 return 2;
         do {
-                if (!once && isatty(STDOUT_FILENO))
+                if (!once && file_is_terminal(FILE_STDOUT))
                         fputs("\033[H\033[2J", stdout);
                 failed = 0;
                 for (size_t k = 0; k < at.count; k++)
                         failed += show(&at.servers[k], at.timeout_ms) < 0;
                 fflush(stdout);
-        } while (!once && !failed && !sleep(SECONDS));
+        } while (!once && !failed && thread_sleep(PERIOD_NS));
         if (failed)
                 command_hint(&at);
         config_servers_free(at.servers, at.count);

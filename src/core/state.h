@@ -75,6 +75,7 @@ struct client {
         /* link/disconnected.c */
         struct {
                 uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
+                bool watchers_fail;                        /* the same */
                 unsigned count;                            /* servers that are disconnected */
         } disconnected GUARDED_BY(client_held);
         /* link/new_session.c */
@@ -100,6 +101,7 @@ struct client {
                 spancl_availability_fn
                         fn; /* that devices get which join the platform; NULL: none */
                 void *user_data;
+                unsigned watched; /* devices with a callback */
         } availability GUARDED_BY(client_held);
 
         struct map queues GUARDED_BY(client_held); /* command/queue.c */

@@ -5,17 +5,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/entries.h"
 #include "discovery/records.h"
-#include "discovery/source_program.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/poll.h"
+#include "os/process/detached.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
 
@@ -37,7 +36,7 @@ struct discovery {
         struct source sources[DISCOVERY_SOURCES_MAX];
         size_t source_count;
         int wake; /* os/wakeup.h */
-        int keys; /* inotify of the folder of the keys; -1: it can't be watched */
+        int keys; /* os/watch.h: the folder of the keys; -1: it can't be watched */
         atomic_bool ending;
         thread_id thread;
         bool started;
@@ -115,7 +114,7 @@ static int add_source(struct discovery *d, const char *text, size_t size, char *
                 return 0;
         }
         /* An application that did not ask for a source prints nothing of it. */
-        r = source_program_start(argv, !strcmp(name, "auto"), &s->fd);
+        r = detached_start(argv, !strcmp(name, "auto"), &s->fd);
         if (r < 0)
                 log_warn("discovery", "%s: %s can't be started: %s", name, path, strerror(errno));
         return r == SP_E_NOMEM ? r : 0;
@@ -127,8 +126,8 @@ static bool read_source(struct source *s)
         char data[16 << 10];
         bool changed = false;
         for (size_t all = 0; all < ROUND;) {
-                ssize_t n = read(s->fd, data, sizeof(data));
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                int64_t n = file_read(s->fd, data, sizeof(data));
+                if (n < 0 && errno == EAGAIN)
                         break;
                 if (n <= 0) {
                         log_info("discovery", "%s: its program has ended", s->name);
@@ -136,7 +135,7 @@ static bool read_source(struct source *s)
                                            1); /* its last line may lack it */
                         int fd = s->fd;
                         s->fd = -1; /* first: a child of a fork closes the others */
-                        close(fd);
+                        file_close(fd);
                         return true;
                 }
                 changed |= records_feed(&s->records, s->name, data, (size_t)n);
@@ -147,12 +146,12 @@ static bool read_source(struct source *s)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static void keys_changed(struct discovery *d)
+/* The folder of the keys may be a new one. */
+static void watch_keys(struct discovery *d)
 {
-        char events[4096];
-        while (read(d->keys, events, sizeof(events)) > 0)
-                ;
-        trust_watch(d->keys);
+        if (d->keys >= 0)
+                file_close(d->keys);
+        d->keys = trust_watch();
 }
 
 /* Returns what `changed` returns, or true if servers may be paired without the thread's notice. */
@@ -204,7 +203,7 @@ static void *run(void *arg)
                         changed = true;
                 }
                 if (n > 0 && p[1].revents) {
-                        keys_changed(d);
+                        watch_keys(d);
                         changed = true;
                 }
                 if (atomic_load(&d->ending))
@@ -234,8 +233,7 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
         d->changed = changed;
         d->user = user;
         d->wake = wakeup_new();
-        d->keys = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-        trust_watch(d->keys);
+        d->keys = trust_watch();
         int r = d->wake < 0 ? SP_E_LIMIT : 0;
         for (const char *p = sources + strspn(sources, blanks); *p && !r; p += strspn(p, blanks)) {
                 size_t size = strcspn(p, blanks);
@@ -265,11 +263,11 @@ void discovery_abandon(struct discovery *d)
                 return;
         for (size_t i = 0; i < d->source_count; i++)
                 if (d->sources[i].fd >= 0)
-                        close(d->sources[i].fd);
+                        file_close(d->sources[i].fd);
         if (d->wake >= 0)
-                close(d->wake);
+                file_close(d->wake);
         if (d->keys >= 0)
-                close(d->keys);
+                file_close(d->keys);
 }
 
 struct discovery *discovery_free(struct discovery *d)

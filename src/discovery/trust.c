@@ -2,11 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 
 #include "base/log.h"
 #include "base/loopback.h"
 #include "base/mem.h"
+#include "os/watch.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 #include "transport/tls.h"
@@ -43,18 +43,17 @@ void trust_read(struct trust *t)
                 read_own(t, folder);
 }
 
-void trust_watch(int inotify)
+int trust_watch(void)
 {
         char folder[KEYS_PATH_MAX];
-        if (inotify < 0 || keys_folder(NULL, folder) < 0)
-                return;
-        if (inotify_add_watch(inotify, folder,
-                              IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) >= 0)
-                return;
+        if (keys_folder(NULL, folder) < 0)
+                return -1;
+        int watch = watch_new(folder);
         char *name = strrchr(folder, '/');
-        if (name && name != folder)
-                *name = 0;
-        (void)!inotify_add_watch(inotify, folder, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+        if (watch >= 0 || !name || name == folder)
+                return watch;
+        *name = 0;
+        return watch_new(folder);
 }
 
 void trust_fini(struct trust *t)

@@ -25,9 +25,8 @@ struct trust {
 void trust_read(struct trust *t);
 void trust_fini(struct trust *t);
 
-/* Have `inotify` report changes of the keys: watch their folder, or its parent until it is there. Called again after
- * each change. -1 is allowed. */
-void trust_watch(int inotify);
+/* Watch the folder of the keys (os/watch.h), or its parent while there is none. -1: nothing can be watched. */
+int trust_watch(void);
 
 /* May the server be used? `local`: the record is this user's word (a file, a program), not the
  * network's. Only such a record may name a server without a known key, and only on loopback:

@@ -49,7 +49,7 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
-        /* The thread in loop_wait owns these: its descriptors, conns and links. Room for so many links. */
+        /* The list that the thread in loop_wait polls, and owns. Room for so many links. */
         struct {
                 size_t room;
                 struct pollfd *fds;
@@ -517,6 +517,8 @@ static int attach_finish(struct io_link *l)
                 r = session_resume(l->lanes.session, a->dial.generation);
         if (r >= 0 && !lane)
                 watch_address(a->loop, l);
+        else if (lane && may_work_later(r))
+                r = SP_E_LINK; /* as any connection that is lost: the session goes on over new ones */
         attach_free(a);
         if (r >= 0 && lane)
                 attach_next(l, lane);
@@ -624,6 +626,12 @@ static int loop_send(void *user, struct io_link *l)
         if (session_get_stats(l->lanes.session)->bytes_sent != before)
                 l->quiet |= is_too_soon(l);
         return result;
+}
+
+static bool loop_silent(void *user, struct io_link *l, uint64_t now_ns, uint64_t *next_ns)
+{
+        (void)user;
+        return lanes_silent(&l->lanes, now_ns, next_ns) >= 0;
 }
 
 static uint64_t received(const struct session *s)
@@ -880,6 +888,7 @@ const struct client_io client_io_loop = {
         .widen = loop_widen,
         .halt = loop_halt,
         .send = loop_send,
+        .silent = loop_silent,
         .receive = loop_receive,
         .wait = loop_wait,
         .wake = loop_wake,

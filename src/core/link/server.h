@@ -60,6 +60,8 @@ struct server {
                 bool redialled;  /* being connected again */
                 bool refusing;   /* calls do not wait for it any more */
                 uint64_t refuse_at_ns;
+                uint64_t
+                        silence_ns; /* when to ask for its host's silence again (client_io.silent) */
         } disconnected;
 
         /* new_session.c: its session may be one of several with the same server, one after another. */

@@ -7,11 +7,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/notify.h"
+#include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
-#include "daemon/supervisor/notify.h"
 #include "daemon/supervisor/report.h"
-#include "daemon/supervisor/time_slice.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "session/hello.h"

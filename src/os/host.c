@@ -1,0 +1,17 @@
+#include "os/host.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+void host_name(char *ret, size_t size)
+{
+        if (gethostname(ret, size) < 0 && errno != ENAMETOOLONG)
+                ret[0] = 0;
+        ret[size - 1] = 0;
+}
+
+void host_user(char *ret, size_t size)
+{
+        if (getlogin_r(ret, size) != 0)
+                ret[0] = 0;
+}
