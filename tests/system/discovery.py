@@ -315,6 +315,33 @@ def floods_do_no_harm():
     server.stop()
 
 
+def list_discover_says_which_devices_are_taken_and_why_not():
+    folder = Folder()
+    one, two = Server(), Server()
+    folder.write(one.record("one"), two.record("two"), {"name": "far", "addresses": ["192.0.2.1"], "port": 9},
+                 one.record("old", kind="pocl", id="p"))
+    busy = Client(None, servers=f"localhost:{one.ports[0]}")
+    busy.expect("use", "ok")
+
+    def listing(devices):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env.update(SPANCL_DISCOVERY=folder.source, SPANCL_DEVICES=devices)
+        done = subprocess.run([str(BUILD / "bin/spancl"), "list", "--discover"], env=env, text=True, check=True,
+                              capture_output=True, timeout=HANG_S)
+        return done.stdout
+
+    text = listing("order=load,count=1")
+    lines = text.splitlines()
+    assert len(lines) == 6, text
+    assert "one (" in lines[0] and "load 1" in lines[0] and "not taken, by count" in lines[1], text
+    assert "two (" in lines[2] and "load 0" in lines[2] and lines[3].startswith("  taken: "), text
+    assert "not paired" in lines[4] and "pocl" in lines[5], text
+    assert listing("gpu").count("not taken, by type") == 2
+    busy.end()
+    one.stop()
+    two.stop()
+
+
 def the_program_names_servers_itself():
     one, two = Server(), Server()
     names = [f"127.0.0.1:{s.ports[0]}" for s in (one, two)]

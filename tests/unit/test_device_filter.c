@@ -95,7 +95,7 @@ TEST(test_wrong)
         wrong("count=0", "");
         wrong("count=", "");
         wrong("count=1,count=1", "");
-        wrong("order=load", "");
+        wrong("order=speed", "");
         wrong("order=memory,order=memory", "");
         wrong("name=", "");
         for (int i = 0; i <= DEVICE_FILTER_TERMS; i++)
