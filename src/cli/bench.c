@@ -12,6 +12,7 @@
 
 struct bench {
         const char *plot, *results; /* files; NULL: none */
+        bool json;
         char folder[PATH_MAX];
 };
 
@@ -166,6 +167,26 @@ static int show(const struct bench *b, char *servers, char **args)
         return command_execute(argv);
 }
 
+/* Print the servers and the results as lines of JSON. */
+static int show_json(const struct bench *b, char *servers, char **args)
+{
+        char server_option[] = "--server", json_option[] = "--json";
+        char *list[] = { json_option, server_option, servers };
+        struct buf out = { 0 };
+        int status = command_list(servers ? 3 : 1, list);
+        int r = status ? 0 : command_prepare(servers);
+        if (!status && !r)
+                r = add(b, "results", "bench_opencl", args, &out);
+        /* A string of JSON has no line breaks, so these are blanks between its parts. */
+        for (size_t i = 0; i < out.size; i++)
+                if (out.data[i] == '\n')
+                        out.data[i] = ' ';
+        if (!r && out.size)
+                printf("%.*s}\n", (int)out.size, (const char *)out.data);
+        buf_fini(&out);
+        return r < 0 ? 1 : status;
+}
+
 /* Take "--NAME FILE" off the front. */
 static bool take_file(int *argc, char ***argv, const char *name, const char **ret)
 {
@@ -184,17 +205,19 @@ int command_bench(int argc, char **argv)
         while (take_file(&argc, &argv, "--plot", &b.plot) ||
                take_file(&argc, &argv, "--results", &b.results))
                 ;
-        int i = command_options(argc, argv, NULL, NULL, &servers);
+        int i = command_options(argc, argv, (const char *const[]){ "--json", NULL }, &b.json,
+                                &servers);
         if (i < 0)
                 return 2;
-        if (b.results && (!b.plot || servers || i < argc)) {
-                fprintf(stderr, "Usage: spancl bench --plot FILE.svg --results FILE\n");
+        if ((b.results && (!b.plot || servers || i < argc)) || (b.plot && b.json)) {
                 mem_free(servers);
-                return 2;
+                return command_usage("bench");
         }
         if (!command_folder(b.folder))
                 b.folder[0] = 0;
-        int r = b.plot ? plot(&b, servers, argv + i) : show(&b, servers, argv + i);
+        int r = b.plot   ? plot(&b, servers, argv + i)
+                : b.json ? show_json(&b, servers, argv + i)
+                         : show(&b, servers, argv + i);
         mem_free(servers);
         return r;
 }

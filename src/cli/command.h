@@ -62,24 +62,19 @@ int command_options(int argc, char **argv, const char *const *flags, bool *ret_f
  * it. */
 SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, size_t *ret_count);
 
-/* Print a JSON string. A byte that is not of a printable character in UTF-8 is escaped. */
-void command_put_json(const char *text);
-
-/* Print a member of a JSON object, whose value is a string. `before`: '{' in front of the first, else ','. */
-void command_put_member(char before, const char *name, const char *text);
-
 /* SPANCL_CONNECT_TIMEOUT in ms. */
 int command_timeout(void);
 
-/* Parse the arguments of a command that queries servers and takes, besides "--server S", only one
- * flag. The caller frees the servers with config_servers_free. On an error it has printed it. */
+/* Parse the arguments of a command that queries servers and takes, besides "--server S", only
+ * flags (as command_options has them). The caller frees the servers with config_servers_free. On an
+ * error it has printed it. */
 struct looked_at {
         struct server_spec *servers;
         size_t count;
         int timeout_ms;
 };
-SP_NODISCARD int command_look(const char *name, int argc, char **argv, const char *flag,
-                              bool *ret_flag, struct looked_at *ret);
+SP_NODISCARD int command_look(const char *name, int argc, char **argv, const char *const *flags,
+                              bool *ret_flags, struct looked_at *ret);
 
 /* Print the remedy after a failure, if no server was configured. */
 void command_hint(const struct looked_at *at);

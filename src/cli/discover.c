@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "config/servers.h"
@@ -95,27 +96,29 @@ static void print_line(const char *event, const struct item *i)
 {
         const struct discovered *d = &i->record;
         char types[TEXT_MAX], state[TEXT_MAX];
-        printf("{\"event\":\"%s\"", event);
-        command_put_member(',', "source", i->source);
-        command_put_member(',', "id", d->id);
+        struct json_writer w = { .to = stdout };
+        json_begin(&w, NULL, '{');
+        json_put_text(&w, "event", event);
+        json_put_text(&w, "source", i->source);
+        json_put_text(&w, "id", d->id);
         if (strcmp(event, "gone") != 0) {
-                command_put_member(',', "name", d->name);
-                printf(",\"addresses\":[");
-                for (unsigned k = 0; k < d->address_count; k++) {
-                        printf(k ? "," : "");
-                        command_put_json(d->addresses[k]);
-                }
-                printf("],\"port\":%u", d->port);
-                command_put_member(',', "types", types_of(d, types));
+                json_put_text(&w, "name", d->name);
+                json_begin(&w, "addresses", '[');
+                for (unsigned k = 0; k < d->address_count; k++)
+                        json_put_text(&w, NULL, d->addresses[k]);
+                json_end(&w, ']');
+                json_put_u64(&w, "port", d->port);
+                json_put_text(&w, "types", types_of(d, types));
                 if (*d->key)
-                        command_put_member(',', "key", d->key);
+                        json_put_text(&w, "key", d->key);
                 if (d->protocol)
-                        printf(",\"protocol\":%" PRIu64, d->protocol);
-                printf(",\"load\":%" PRIu64, d->load);
-                command_put_member(',', "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
-                command_put_member(',', "state", state_of(i, state));
+                        json_put_u64(&w, "protocol", d->protocol);
+                json_put_u64(&w, "load", d->load);
+                json_put_text(&w, "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
+                json_put_text(&w, "state", state_of(i, state));
         }
-        printf("}\n");
+        json_end(&w, '}');
+        json_line(&w);
 }
 
 static const struct item *find(const struct item *items, size_t count, const struct item *like)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/compute.h"
@@ -80,13 +81,16 @@ static const char *const state_names[] = { [OK] = "ok", [WARNING] = "warning", [
 static void put_json(const struct doctor *d, enum state s, const char *check, const char *text,
                      const char *remedy)
 {
+        struct json_writer w = { .to = stdout };
+        json_begin(&w, NULL, '{');
         if (d->server)
-                command_put_member('{', "server", d->server);
-        command_put_member(d->server ? ',' : '{', "check", check);
-        command_put_member(',', "state", state_names[s]);
-        command_put_member(',', "text", text);
-        command_put_member(',', "remedy", remedy);
-        printf("}\n");
+                json_put_text(&w, "server", d->server);
+        json_put_text(&w, "check", check);
+        json_put_text(&w, "state", state_names[s]);
+        json_put_text(&w, "text", text);
+        json_put_text(&w, "remedy", remedy);
+        json_end(&w, '}');
+        json_line(&w);
 }
 
 /* Print a line about a check. `remedy`: the next step, as a command or clause; "" if there is none. */

@@ -3,7 +3,6 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "base/quote.h"
 #include "cli/command.h"
 #include "config/servers.h"
 #include "config/variables.h"
@@ -94,32 +93,16 @@ void command_hint(const struct looked_at *at)
                         at->servers[0].name);
 }
 
-void command_put_json(const char *text)
-{
-        char out[QUOTE_CHARACTER];
-        putchar('"');
-        for (struct bytes left = bytes_str(text); left.size;)
-                fwrite(out, 1, quote_character(&left, out), stdout);
-        putchar('"');
-}
-
-void command_put_member(char before, const char *name, const char *text)
-{
-        printf("%c\"%s\":", before, name);
-        command_put_json(text);
-}
-
 int command_timeout(void)
 {
         return (int)config_number(CONFIG_connect_timeout);
 }
 
-int command_look(const char *name, int argc, char **argv, const char *flag, bool *ret_flag,
+int command_look(const char *name, int argc, char **argv, const char *const *flags, bool *ret_flags,
                  struct looked_at *ret)
 {
-        const char *const flags[] = { flag, NULL };
         char *text = NULL;
-        int i = command_options(argc, argv, flags, ret_flag, &text);
+        int i = command_options(argc, argv, flags, ret_flags, &text);
         if (i < 0)
                 return i;
         int r = 0;

@@ -158,3 +158,15 @@ struct listener *listener_close(struct listener *l)
                 l->ops->listener_close(l);
         return NULL;
 }
+
+uint64_t conn_round_trip(const struct conn *c)
+{
+        struct tcp_info info;
+        socklen_t size = sizeof(info);
+        if ((c->ops != &transport_tcp && c->ops != &transport_tls &&
+             c->ops != &transport_checked) ||
+            getsockopt(c->room_fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+            size < offsetof(struct tcp_info, tcpi_rtt) + sizeof(info.tcpi_rtt))
+                return 0;
+        return info.tcpi_rtt * UINT64_C(1000);
+}

@@ -135,10 +135,17 @@ static void end_look(struct pending *v)
 static bool look(struct supervisor *s, struct pending *v, uint64_t version)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
+        int r = 0;
         const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
         uint8_t number[8];
-        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0 ||
-            !tell(v, &out))
+        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0)
+                return false;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (!r && w->state == WORKER_BUSY)
+                        r = report_put_origin(w, &out);
+        }
+        if (r < 0 || !tell(v, &out))
                 return false;
         v->look = ++s->arrivals.looks;
         bytes_put_u64(number, v->look);

@@ -8,6 +8,8 @@
 #include "proto/info.h"
 #include "session/hello.h"
 
+enum { TEXT_MAX = 128 };
+
 /* The reasons of refusals, as they are counted. */
 static const struct {
         int status;
@@ -116,6 +118,38 @@ int report_put(const struct supervisor *s, struct buf *out)
                         r = put_exchange(&records, out);
         }
         return r;
+}
+
+static int put_text(struct buf *b, enum info_key key, const char *text)
+{
+        return info_put(b, key, text, strnlen(text, TEXT_MAX));
+}
+
+int report_put_origin(const struct worker *w, struct buf *out)
+{
+        auto_clean(buf_fini) struct buf records = { 0 };
+        const struct gate_grant *g = &w->grant;
+        size_t mark;
+        int r = info_begin(&records, INFO_ORIGIN, &mark);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_CLIENT, g->client);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_USER, g->user);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_HOST, g->host);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_FROM, w->audit.from);
+        if (!r)
+                r = info_put_u64(&records, INFO_ORIGIN_AGE_NS, clock_now_ns() - w->audit.begun_ns);
+        if (r < 0)
+                return r;
+        info_end(&records, mark);
+        const struct wire_session_stats m = {
+                .process = (uint64_t)w->pid,
+                .name = bytes_str(w->name),
+                .links = bytes_of(records.data, records.size),
+        };
+        return hello_put_stats(out, &m);
 }
 
 int report_put_whole(struct buf *out)
