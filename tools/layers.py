@@ -56,12 +56,14 @@ HEADERS = {
     "api": {"proto/args.h", "proto/info.h", "proto/object_id.h", "proto/option.h",
             "proto/wire.h", "session/session.h"},
 }
-PORTABLE = {"core", "engine", "session", "proto", "api", "loop"}
+PORTABLE = {"core", "engine", "session", "proto", "api", "loop",
+            "transport", "backend"}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"
             " wctype".split()}  # without those of clocks, signals and threads
-OTHERS = ("CL/", "spancl/", "sanitizer/")  # other headers in angle brackets
+# Other headers in angle brackets: OpenCL's, ours, and those of libraries (libfabric, XRT).
+OTHERS = ("CL/", "spancl/", "sanitizer/", "rdma/", "xrt/")
 FOLDER_MAX = 25
 FIELDS_MAX = 30
 # The files that know how an address is written: the transports, and the configuration's grammar.

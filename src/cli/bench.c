@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/plot.h"
+#include "os/file.h"
+#include "os/process/child.h"
+#include "os/process/program.h"
 
 struct bench {
         const char *plot, *results; /* files; NULL: none */
@@ -20,7 +21,7 @@ struct bench {
 static int find_program(const struct bench *b, const char *name, char out[PATH_MAX + 32])
 {
         snprintf(out, PATH_MAX + 32, "%s/%s", b->folder, name);
-        if (!access(out, X_OK))
+        if (file_is_executable(out))
                 return 0;
         fprintf(stderr, "spancl: %s is missing: the benchmarks were not built\n", out);
         return SP_E_NOENT;
@@ -29,16 +30,12 @@ static int find_program(const struct bench *b, const char *name, char out[PATH_M
 static int read_all(int fd, struct buf *out)
 {
         char part[4096];
-        for (;;) {
-                ssize_t n = read(fd, part, sizeof(part));
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return n ? SP_E_LINK : 0;
-                int r = buf_put(out, part, (size_t)n);
+        for (int64_t n; (n = file_read(fd, part, sizeof(part)));) {
+                int r = n < 0 ? SP_E_LINK : buf_put(out, part, (size_t)n);
                 if (r < 0)
                         return r;
         }
+        return 0;
 }
 
 /* Run a benchmark and append its output. On an error it has printed it. */
@@ -46,29 +43,18 @@ static int run(const struct bench *b, const char *name, char **args, struct buf 
 {
         char program[PATH_MAX + 32];
         char *argv[32] = { program };
-        int fds[2], status = -1;
-        int r = find_program(b, name, program);
+        struct child child;
+        int status = 0, r = find_program(b, name, program);
         if (r < 0)
                 return r;
         for (size_t i = 0; args && args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        if (pipe(fds)) {
+        if (command_start(argv, &child) < 0) {
                 fprintf(stderr, "spancl: %s\n", strerror(errno));
                 return SP_E_LINK;
         }
-        pid_t pid = fork();
-        if (!pid) {
-                dup2(fds[1], STDOUT_FILENO);
-                close(fds[0]);
-                close(fds[1]);
-                _exit(command_execute(argv));
-        }
-        close(fds[1]);
-        r = pid < 0 ? SP_E_LINK : read_all(fds[0], out);
-        close(fds[0]);
-        if (pid > 0 && waitpid(pid, &status, 0) != pid)
-                status = -1;
-        if (!r && status)
+        r = read_all(child.output, out);
+        if ((child_wait(&child, &status) != CHILD_EXITED || status) && !r)
                 r = SP_E_LINK;
         if (r < 0)
                 fprintf(stderr, "spancl: %s failed\n", name);
@@ -114,7 +100,12 @@ static int load(const char *path, struct buf *out)
                 fprintf(stderr, "spancl: %s: %s\n", path, strerror(errno));
                 return SP_E_NOENT;
         }
-        int r = read_all(fileno(f), out);
+        char part[4096];
+        int r = 0;
+        for (size_t n; !r && (n = fread(part, 1, sizeof(part), f));)
+                r = buf_put(out, part, n);
+        if (!r && ferror(f))
+                r = SP_E_LINK;
         if (r < 0)
                 fprintf(stderr, "spancl: %s: can't be read\n", path);
         fclose(f);
@@ -213,7 +204,7 @@ int command_bench(int argc, char **argv)
                 mem_free(servers);
                 return command_usage("bench");
         }
-        if (!command_folder(b.folder))
+        if (!program_folder(b.folder))
                 b.folder[0] = 0;
         int r = b.plot   ? plot(&b, servers, argv + i)
                 : b.json ? show_json(&b, servers, argv + i)

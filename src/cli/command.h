@@ -7,6 +7,8 @@
 
 #include "config/server_spec.h"
 
+struct child;
+
 int command_list(int argc, char **argv);
 int command_ping(int argc, char **argv);
 int command_run(int argc, char **argv);
@@ -83,14 +85,15 @@ void command_hint(const struct looked_at *at);
  * these servers (NULL: as configured). On an error it has printed it. */
 SP_NODISCARD int command_prepare(const char *servers);
 
-/* Find the folder of this program, without a slash at the end. */
-bool command_folder(char out[PATH_MAX]);
-
 /* Find libspancl relative to this program: in the build tree, or in the installation prefix. */
 bool command_library(char out[PATH_MAX]);
 
 /* Execute another program in place of this one. Returns the exit status after an error, which it
  * has printed. */
 int command_execute(char **argv);
+
+/* Start another program, whose output this process reads (os/process/child.h). If it can't be executed, its exit
+ * status says so, as a shell's does, and the error is printed. SP_E_LIMIT: errno gives the reason. */
+SP_NODISCARD int command_start(char *const argv[], struct child *ret);
 
 #endif

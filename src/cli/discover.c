@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json_writer.h"
 #include "base/mem.h"
@@ -11,6 +10,7 @@
 #include "discovery/discovery.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
 
 enum { PATIENCE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
 
@@ -145,7 +145,7 @@ static void print_changes(const struct view *old, const struct view *now)
 
 static void print_table(const struct view *now, bool watch)
 {
-        if (watch && isatty(STDOUT_FILENO))
+        if (watch && file_is_terminal(FILE_STDOUT))
                 printf("\x1b[H\x1b[J");
         printf("%-20s%-12s%-28s%-18s%-10s%5s  %s\n", "NAME", "SOURCE", "ADDRESS", "KEY", "TYPES",
                "LOAD", "STATE");

@@ -1,21 +1,13 @@
 /* spancl doctor: checks each thing between a program and the devices of servers, and says how to mend
  * the first one that fails. */
 #include <CL/cl.h>
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <link.h>
-#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/json_writer.h"
 #include "base/mem.h"
@@ -27,6 +19,11 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "loop/dial.h"
+#include "os/clock.h"
+#include "os/date.h"
+#include "os/folder.h"
+#include "os/net/resolve.h"
+#include "os/process/library.h"
 #include "proto/info.h"
 #include "transport/address.h"
 #include "transport/keys.h"
@@ -37,6 +34,8 @@ enum {
         RATE_SIZE = 16 << 20, /* as spancl list */
         CLOCK_PERCENT = 1,    /* by which clocks may differ in speed */
 };
+
+#define DAY_NS 86400000000000ull
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
@@ -124,16 +123,15 @@ static void begin(struct doctor *d, const char *server)
 
 static void check_loader(struct doctor *d)
 {
-        struct link_map *map;
-        void *loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+        struct library *loader = library_load("libOpenCL.so.1", LIBRARY_LAZY);
         if (!loader) {
                 tell(d, FAULT, "loader", "install one (Debian: ocl-icd-libopencl1)",
                      "programs find no OpenCL loader: libOpenCL.so.1 is missing");
                 return;
         }
-        tell(d, OK, "loader", "", "%s",
-             dlinfo(loader, RTLD_DI_LINKMAP, &map) ? "libOpenCL.so.1" : map->l_name);
-        dlclose(loader);
+        const char *path = library_path(loader);
+        tell(d, OK, "loader", "", "%s", path ? path : "libOpenCL.so.1");
+        library_unload(loader);
 }
 
 #define VENDORS "/etc/OpenCL/vendors"
@@ -164,17 +162,18 @@ static void find_in_file(struct doctor *d, const char *path)
                 fclose(f);
 }
 
-static void find_in_folder(struct doctor *d, const char *folder)
+struct vendors {
+        struct doctor *doctor;
+        const char *folder;
+};
+
+static void find_in_entry(void *user, const char *name)
 {
-        DIR *dir = opendir(folder);
-        for (struct dirent *e; dir && (e = readdir(dir));) {
-                char path[PATH_MAX];
-                if (ends_with(e->d_name, ".icd") &&
-                    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) < PATH_MAX)
-                        find_in_file(d, path);
-        }
-        if (dir)
-                closedir(dir);
+        const struct vendors *v = user;
+        char path[PATH_MAX];
+        if (ends_with(name, ".icd") &&
+            snprintf(path, sizeof(path), "%s/%s", v->folder, name) < PATH_MAX)
+                find_in_file(v->doctor, path);
 }
 
 /* Search where the loader of programs does, ocl-icd or Khronos': OCL_ICD_VENDORS (ocl-icd also takes
@@ -185,9 +184,9 @@ static void find_registration(struct doctor *d, const char *vendors)
 {
         const char *more = getenv("OCL_ICD_FILENAMES");
         char path[PATH_MAX];
-        struct stat st;
-        if (!stat(vendors, &st) && S_ISDIR(st.st_mode)) {
-                find_in_folder(d, vendors);
+        struct vendors v = { d, vendors };
+        if (folder_exists(vendors)) {
+                (void)folder_names(vendors, find_in_entry, &v);
         } else if (ends_with(vendors, ".icd")) {
                 snprintf(path, sizeof(path), "%s%s", strchr(vendors, '/') ? "" : VENDORS "/",
                          vendors);
@@ -222,15 +221,14 @@ static void check_icd(struct doctor *d)
                      vendors, is_set ? " (" : "", is_set ? name : "", is_set ? ")" : "");
                 return;
         }
-        void *library = dlopen(d->library, RTLD_LAZY | RTLD_LOCAL);
+        struct library *library = library_load(d->library, LIBRARY_LAZY);
         if (library) {
                 tell(d, OK, "icd", "", "%s", d->library);
-                dlclose(library);
+                library_unload(library);
                 return;
         }
-        const char *why = dlerror();
         tell(d, FAULT, "icd", "install SpanCL again, or correct the file that names it",
-             "%s is registered, but can't be loaded: %s", d->library, why ? why : "?");
+             "%s is registered, but can't be loaded: %s", d->library, library_error());
         d->library[0] = 0;
 }
 
@@ -308,71 +306,48 @@ static void check_keys(struct doctor *d)
 /* The protocol has no time of day, so this is about this host's alone. */
 static void check_date(struct doctor *d)
 {
-        struct tm made = { 0 };
-        time_t now = time(NULL);
-        char shown[32] = "?";
-        struct tm here;
-        if (gmtime_r(&now, &here))
-                strftime(shown, sizeof(shown), "%Y-%m-%d %H:%M UTC", &here);
-        bool behind = strptime(SPANCL_DATE, "%Y-%m-%d", &made) && now + 86400 < timegm(&made);
+        int year;
+        unsigned month, day;
+        const uint64_t now = clock_wall_ns();
+        const struct date t = date_of(now);
+        struct text shown =
+                text_of("%d-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day, t.hour, t.minute);
+        bool behind = sscanf(SPANCL_DATE, "%d-%u-%u", &year, &month, &day) == 3 &&
+                      now + DAY_NS < date_begin_ns(year, month, day);
         tell(d, behind ? WARNING : OK, "date",
              behind ? "set the clock: keys of an authority and codes of pairing have an end" : "",
-             "%s%s", shown, behind ? ", before this version was made" : "");
+             "%s%s", shown.text, behind ? ", before this version was made" : "");
 }
 
 /* ---- the way to a server -------------------------------------------------------------------- */
 
 /* "192.0.2.1, 2001:db8::1" */
-static void list_addresses(const struct addrinfo *all, char *ret, size_t size)
+static void list_addresses(const struct resolved *all, char *ret, size_t size)
 {
         size_t n = 0;
         ret[0] = 0;
-        for (const struct addrinfo *a = all; a && n + NI_MAXHOST < size; a = a->ai_next) {
-                char host[NI_MAXHOST];
-                if (!getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), NULL, 0,
-                                 NI_NUMERICHOST))
-                        n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", host);
-        }
-}
-
-/* Ask the system for a route. Nothing is sent: the socket is one of datagrams. */
-static int route_to(const struct addrinfo *a, char ret[NI_MAXHOST])
-{
-        struct sockaddr_storage own;
-        socklen_t n = sizeof(own);
-        int error = 0, fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return errno;
-        if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 ||
-            getsockname(fd, (struct sockaddr *)&own, &n) < 0)
-                error = errno;
-        else if (getnameinfo((struct sockaddr *)&own, n, ret, NI_MAXHOST, NULL, 0, NI_NUMERICHOST))
-                snprintf(ret, NI_MAXHOST, "?");
-        close(fd);
-        return error;
+        for (size_t i = 0; i < all->count && n + RESOLVE_TEXT_MAX < size; i++)
+                n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", all->list[i]);
 }
 
 /* Check the name, and the route to one of its addresses. */
 static bool check_network(struct doctor *d, const struct address *at)
 {
-        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-        struct addrinfo *all;
-        char port[16], list[TEXT_MAX], own[NI_MAXHOST];
-        snprintf(port, sizeof(port), "%u", at->port);
-        int r = getaddrinfo(at->host, port, &hints, &all);
-        if (r) {
+        struct resolved all;
+        char list[TEXT_MAX], own[RESOLVE_TEXT_MAX];
+        const char *why;
+        if (resolve_host(at->host, &all, &why) < 0) {
                 tell(d, FAULT, "name",
                      "correct the name, add it to DNS or /etc/hosts, or use the address",
-                     "%s does not resolve: %s", at->host, gai_strerror(r));
+                     "%s does not resolve: %s", at->host, why);
                 return false;
         }
-        list_addresses(all, list, sizeof(list));
+        list_addresses(&all, list, sizeof(list));
         tell(d, OK, "name", "", "%s is %s", at->host,
              strcmp(list, at->host) != 0 ? list : "an address");
-        r = ENETUNREACH;
-        for (const struct addrinfo *a = all; a && r; a = a->ai_next)
-                r = route_to(a, own);
-        freeaddrinfo(all);
+        int r = ENETUNREACH;
+        for (size_t i = 0; i < all.count && r; i++)
+                r = resolve_route(all.list[i], own);
         if (r)
                 tell(d, FAULT, "route",
                      "connect this host to that network (`ip route get ADDRESS`)",

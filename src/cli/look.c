@@ -1,12 +1,13 @@
 #include "cli/look.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "loop/dial.h"
 #include "os/clock.h"
+#include "os/iovec.h"
+#include "os/poll.h"
 #include "proto/info.h"
 #include "session/hello.h"
 
@@ -33,7 +34,7 @@ static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
                 struct pollfd p = { .fd = c->fd, .events = POLLIN };
                 if (clock_now_ns() >= deadline_ns)
                         return SP_E_TIMEOUT;
-                if (poll(&p, 1, clock_poll_ms(deadline_ns)) < 0 && errno != EINTR)
+                if (poll_until(&p, 1, deadline_ns) < 0 && errno != EINTR)
                         return SP_E_LINK;
         }
 }

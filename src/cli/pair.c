@@ -1,12 +1,11 @@
 /* spancl pair: makes this user and a server on another host known to each other. */
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "loop/dial.h"
+#include "os/host.h"
 #include "transport/address.h"
 #include "transport/tls.h"
 
@@ -66,11 +65,9 @@ static void make_word(char *text)
 /* Write the line that the server puts into its list: "FINGERPRINT USER@HOST". */
 static void describe(const struct pairing *p, char *ret, size_t size)
 {
-        char host[64] = "", user[64] = "";
-        const struct passwd *own = getpwuid(geteuid());
-        (void)gethostname(host, sizeof(host) - 1);
-        if (own)
-                snprintf(user, sizeof(user), "%s", own->pw_name);
+        char host[64], user[64];
+        host_name(host, sizeof(host));
+        host_user(user, sizeof(user));
         make_word(host);
         make_word(user);
         snprintf(ret, size, "%s %.40s%s%.60s", p->hex, user, *user ? "@" : "",

@@ -2,29 +2,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "os/file.h"
+#include "os/process/child.h"
+#include "os/process/environment.h"
+#include "os/process/program.h"
 
 #ifndef SPANCL_LIBDIR
 #define SPANCL_LIBDIR "lib"
 #endif
-
-bool command_folder(char out[PATH_MAX])
-{
-        ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-        if (n <= 0)
-                return false;
-        out[n] = 0;
-        char *slash = strrchr(out, '/');
-        if (!slash)
-                return false;
-        *slash = 0;
-        return true;
-}
 
 bool command_library(char out[PATH_MAX])
 {
@@ -33,13 +22,13 @@ bool command_library(char out[PATH_MAX])
                 "%s/../" SPANCL_LIBDIR "/libspancl.so.1",
         };
         char folder[PATH_MAX];
-        if (!command_folder(folder))
+        if (!program_folder(folder))
                 return false;
         for (size_t i = 0; i < array_size(places); i++) {
                 char path[PATH_MAX + 64];
                 const char *rest = places[i] + 2;
                 snprintf(path, sizeof(path), "%s%s", folder, rest);
-                if (realpath(path, out) && !access(out, R_OK))
+                if (file_real_path(path, out) && file_is_readable(out))
                         return true;
         }
         return false;
@@ -55,8 +44,9 @@ static int set_environment(const char *servers)
         }
         /* ocl-icd accepts a library in OCL_ICD_VENDORS. Khronos' loader finds no folder of that
          * name, and uses OCL_ICD_FILENAMES. */
-        if ((servers && setenv("SPANCL_SERVERS", servers, 1)) ||
-            setenv("OCL_ICD_VENDORS", library, 1) || setenv("OCL_ICD_FILENAMES", library, 1)) {
+        if ((servers && environment_set("SPANCL_SERVERS", servers)) ||
+            environment_set("OCL_ICD_VENDORS", library) ||
+            environment_set("OCL_ICD_FILENAMES", library)) {
                 fprintf(stderr, "spancl: out of memory\n");
                 return SP_E_NOMEM;
         }
@@ -78,11 +68,22 @@ int command_prepare(const char *servers)
         return r;
 }
 
+static int complain(char *const argv[])
+{
+        int error = errno;
+        fprintf(stderr, "spancl: %s: %s\n", argv[0], strerror(error));
+        return error == ENOENT ? 127 : 126;
+}
+
 int command_execute(char **argv)
 {
-        execvp(argv[0], argv);
-        fprintf(stderr, "spancl: %s: %s\n", argv[0], strerror(errno));
-        return errno == ENOENT ? 127 : 126;
+        (void)!program_become(argv);
+        return complain(argv);
+}
+
+int command_start(char *const argv[], struct child *ret)
+{
+        return child_start(argv, complain, ret);
 }
 
 int command_run(int argc, char **argv)

@@ -121,7 +121,7 @@ static void drop(size_t n)
         memmove(screen.input, screen.input + n, screen.size);
 }
 
-/* Take a sequence of CSI or SS3 that begins with ESC. 0: it is no key that we know. */
+/* Take a sequence of CSI or SS3 that begins with ESC. 0: it is no key that we know; -1: its end has not come. */
 static int take_sequence(void)
 {
         static const struct {
@@ -135,12 +135,16 @@ static int take_sequence(void)
         };
         size_t n = 2;
         int event = 0;
-        if (screen.size < 2 || (screen.input[1] != '[' && screen.input[1] != 'O')) {
+        if (screen.size < 2)
+                return -1;
+        if (screen.input[1] != '[' && screen.input[1] != 'O') {
                 drop(1);
                 return 0;
         }
         while (n < screen.size && (screen.input[n] < '@' || screen.input[n] > '~'))
                 n++; /* parameters and intermediates in front of the final byte */
+        if (n == screen.size && n < sizeof(screen.input))
+                return -1;
         n += n < screen.size;
         for (size_t i = 0; i < array_size(keys); i++)
                 if (n - 2 == strlen(keys[i].text) && !memcmp(screen.input + 2, keys[i].text, n - 2))
@@ -161,7 +165,7 @@ static int take_key(void)
                 key = (unsigned char)screen.input[0];
                 drop(1);
         }
-        return key;
+        return key > 0 ? key : 0;
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -209,10 +213,11 @@ int screen_wait(int wake, int timeout_ms)
                         return event;
         }
         if (p[1].revents) {
-                ssize_t got = read(STDIN_FILENO, screen.input, sizeof(screen.input));
+                ssize_t got = read(STDIN_FILENO, screen.input + screen.size,
+                                   sizeof(screen.input) - screen.size);
                 if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
                         return SCREEN_GONE;
-                screen.size = got > 0 ? (size_t)got : 0;
+                screen.size += got > 0 ? (size_t)got : 0;
                 key = take_key();
                 return key ? key : SCREEN_TIME;
         }

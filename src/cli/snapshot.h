@@ -1,6 +1,6 @@
-/* What a server tells about itself, its devices and its sessions (session_stats messages), as `spancl top` and `spancl
- * list` show it. The server may be hostile: texts are kept as they come, within the sizes here, and the counts are
- * bounded. No I/O; one owner. */
+/* A snapshot: the answer of a server about itself, its devices and its sessions (session_stats messages), for `spancl
+ * top` and `spancl list`. The server may be hostile: texts are kept as they come, within the sizes here, and the counts
+ * are bounded. No I/O; one owner. */
 #ifndef SPANCL_CLI_SNAPSHOT_H
 #define SPANCL_CLI_SNAPSHOT_H
 

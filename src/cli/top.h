@@ -4,7 +4,7 @@
 
 #include "cli/look.h"
 
-/* What is known of one server. */
+/* A server with its newest snapshots. */
 struct top_server {
         const struct server_spec *spec;
         struct snapshot old, now; /* zeroed: none */

@@ -588,8 +588,7 @@ void device_unhold(cl_device_id d)
 {
         if (!d->parent || atomic_fetch_sub(&d->h.holds, 1) != 1)
                 return;
-        if (d->watch.fn)
-                progress_unwatch(d->client);
+        device_unwatch(d);
         cl_device_id parent = d->parent;
         struct session *session = server_session(d->server);
         /* Without memory the server keeps the device until the session ends. */

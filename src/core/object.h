@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "core/memory/placement.h"
+#include "core/server_set.h"
 #include "os/lock.h"
 #include "proto/args.h"
 #include "proto/image.h"
@@ -214,7 +215,7 @@ struct _cl_mem {
         /* Backing of mappings (and ALLOC_HOST_PTR), made at the first map. */
         void *shadow;
         struct placement placement; /* root only; with a parent: the parent's */
-        uint64_t declared;          /* bit per server (client->servers index): it knows the id */
+        struct server_set declared; /* servers that know the id */
 };
 
 struct _cl_sampler {
@@ -224,7 +225,7 @@ struct _cl_sampler {
         struct sampler_desc desc;
         cl_sampler_properties *properties; /* as given, with the final 0; NULL: none */
         size_t property_count;
-        uint64_t declared; /* bit per server */
+        struct server_set declared; /* servers that know it */
 };
 
 /* One kernel of a built program, as far as it is known; immutable. */
@@ -282,8 +283,8 @@ struct _cl_program {
         struct bytes *executables;   /* per device: its binary as clGetProgramInfo gives it; owned,
                                         NULL or empty until asked for */
         struct buf sent_source; /* the servers' version, if not `source` (core/program/include.h) */
-        uint64_t declared;      /* bit per server */
-        unsigned kernel_count;  /* attached kernel objects */
+        struct server_set declared; /* servers that know it */
+        unsigned kernel_count;      /* attached kernel objects */
 };
 
 /* One argument's value; `version` is 0 while not set. */
@@ -313,7 +314,9 @@ struct _cl_kernel {
         struct program_build *build;
         struct kernel_arg *args;
         uint64_t version; /* counts clSetKernelArg, and changes of `reached` */
-        uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
+        /* By the numbers of servers, those of later contexts left out: the version that each has; 0: the
+         * kernel is not declared there yet. */
+        uint64_t *sent;
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
         bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
         /* The last call of kernel_is_right: the device, the version, and client.objects.gone at that time. */
@@ -358,9 +361,9 @@ struct _cl_event {
         bool heard;      /* the server's notification has come, or is not missing */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
-        struct event_tail *tail; /* owned; NULL: none */
-        uint64_t imported;       /* bit per server: it has or will be told of the completion */
-        uint64_t relay;          /* servers that this client has to notify, because no peer will */
+        struct event_tail *tail;    /* owned; NULL: none */
+        struct server_set imported; /* servers that were or will be told of the completion */
+        struct server_set relay; /* servers that this client has to notify, because no peer will */
         struct list queue_link;
         /* Order (event.c). */
         bool lags;             /* the client has to take bytes, or run the tail */

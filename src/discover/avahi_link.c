@@ -3,6 +3,7 @@
 #include <avahi-common/error.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "os/clock.h"
 
@@ -88,4 +89,11 @@ void avahi_link_run(struct avahi_link *l, int fd, bool (*readable)(int fd))
                 if (l->due_ns <= clock_now_ns())
                         l->expire();
         }
+}
+
+struct ip avahi_link_ip(const AvahiAddress *a)
+{
+        struct ip ip = { .size = a->proto == AVAHI_PROTO_INET ? IP_V4 : IP_V6 };
+        memcpy(ip.bytes, &a->data, ip.size);
+        return ip;
 }

@@ -4,9 +4,12 @@
 #define SPANCL_DISCOVER_AVAHI_LINK_H
 
 #include <avahi-client/client.h>
+#include <avahi-common/address.h>
 #include <avahi-common/simple-watch.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "os/net/ip.h"
 
 struct avahi_link {
         AvahiSimplePoll *poll;
@@ -31,5 +34,8 @@ bool avahi_link_init(struct avahi_link *l);
 /* Run until `fd` can be read and `readable` returns false, or, if `readable` is NULL, until the other end of `fd` is
  * closed. */
 void avahi_link_run(struct avahi_link *l, int fd, bool (*readable)(int fd));
+
+/* Convert an address. */
+struct ip avahi_link_ip(const AvahiAddress *a);
 
 #endif

@@ -2,11 +2,8 @@
 # built into libexec/spancl, where base/installed.c searches for them.
 set(discover ${PROJECT_SOURCE_DIR}/src/discover)
 spancl_archive(spancl_discover SOURCES ${discover}/dns_message.c ${discover}/line.c
-        ${discover}/reach.c ${discover}/rights.c ${discover}/txt.c
+        ${discover}/reach.c ${discover}/txt.c
         LINK spancl_common)
-if(SPANCL_SANITIZE)
-        set_source_files_properties(${discover}/rights.c PROPERTIES COMPILE_DEFINITIONS SPANCL_SANITIZED)
-endif()
 
 # spancl_discover_program(NAME LIBRARY SOURCE...): a program with one more library.
 function(spancl_discover_program name library)

@@ -3,19 +3,18 @@
 #include <avahi-client/lookup.h>
 #include <avahi-common/error.h>
 #include <avahi-common/malloc.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/list.h"
 #include "base/mem.h"
 #include "discover/avahi_link.h"
 #include "discover/line.h"
 #include "discover/reach.h"
-#include "discover/rights.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/interface.h"
+#include "os/process/rights.h"
 
 #define S 1000000000ull /* ns */
 
@@ -135,11 +134,11 @@ static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
                  AvahiStringList *strings)
 {
         uint8_t raw[TXT_MAX];
-        char text[AVAHI_ADDRESS_STR_MAX], interface[IF_NAMESIZE];
+        char text[AVAHI_ADDRESS_STR_MAX], interface[INTERFACE_NAME_MAX];
         const char *name = i->service->name;
-        enum reach reach =
-                reach_of(address->proto == AVAHI_PROTO_INET ? AF_INET : AF_INET6, &address->data);
-        if (i->interface < 0 || !if_indextoname((unsigned)i->interface, interface))
+        const struct ip ip = avahi_link_ip(address);
+        enum reach reach = reach_of(&ip);
+        if (i->interface < 0 || !interface_name((unsigned)i->interface, interface))
                 return false; /* the interface has gone */
         if (reach == REACH_NOWHERE || (reach == REACH_LOOPBACK && strcmp(interface, "lo") != 0)) {
                 line_refused(name, "the address can't be another host's");
@@ -371,6 +370,6 @@ int main(void)
         avahi.expire = on_expired;
         if (!avahi_link_init(&avahi))
                 return 1;
-        avahi_link_run(&avahi, STDOUT_FILENO, NULL);
+        avahi_link_run(&avahi, FILE_STDOUT, NULL);
         return 0;
 }

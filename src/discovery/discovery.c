@@ -5,16 +5,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/entries.h"
 #include "discovery/records.h"
-#include "discovery/source_program.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/poll.h"
+#include "os/process/detached.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
 
@@ -113,7 +113,7 @@ static int add_source(struct discovery *d, const char *text, size_t size, char *
                 return 0;
         }
         /* An application that did not ask for a source prints nothing of it. */
-        r = source_program_start(argv, !strcmp(name, "auto"), &s->fd);
+        r = detached_start(argv, !strcmp(name, "auto"), &s->fd);
         if (r < 0)
                 log_warn("discovery", "%s: %s can't be started: %s", name, path, strerror(errno));
         return r == SP_E_NOMEM ? r : 0;
@@ -125,8 +125,8 @@ static bool read_source(struct source *s)
         char data[16 << 10];
         bool changed = false;
         for (size_t all = 0; all < ROUND;) {
-                ssize_t n = read(s->fd, data, sizeof(data));
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                int64_t n = file_read(s->fd, data, sizeof(data));
+                if (n < 0 && errno == EAGAIN)
                         break;
                 if (n <= 0) {
                         log_info("discovery", "%s: its program has ended", s->name);
@@ -134,7 +134,7 @@ static bool read_source(struct source *s)
                                            1); /* its last line may lack it */
                         int fd = s->fd;
                         s->fd = -1; /* first: a child of a fork closes the others */
-                        close(fd);
+                        file_close(fd);
                         return true;
                 }
                 changed |= records_feed(&s->records, s->name, data, (size_t)n);
@@ -247,9 +247,9 @@ void discovery_abandon(struct discovery *d)
                 return;
         for (size_t i = 0; i < d->source_count; i++)
                 if (d->sources[i].fd >= 0)
-                        close(d->sources[i].fd);
+                        file_close(d->sources[i].fd);
         if (d->wake >= 0)
-                close(d->wake);
+                file_close(d->wake);
 }
 
 struct discovery *discovery_free(struct discovery *d)

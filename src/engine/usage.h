@@ -1,4 +1,4 @@
-/* What a session uses of its devices, for queries of statistics. Guarded by the engine's lock. */
+/* The use that a session makes of its devices, for queries of statistics. Guarded by the engine's lock. */
 #ifndef SPANCL_ENGINE_USAGE_H
 #define SPANCL_ENGINE_USAGE_H
 

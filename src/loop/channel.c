@@ -23,6 +23,7 @@ struct channel *channel_of(struct server_loop *l, struct session *s)
                 return NULL;
         c->lanes.session = s;
         c->loop = l;
+        c->silence_ns = UINT64_MAX;
         list_append(l->channels.next,
                     &c->link); /* first: devices wait for peers, before the client does */
         return c;

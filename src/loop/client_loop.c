@@ -49,6 +49,14 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
+        /* The list that the thread in loop_wait polls, and owns. Room for so many links. */
+        struct {
+                size_t room;
+                struct pollfd *fds;
+                struct conn **conns;
+                struct link **trials;
+                nfds_t *first; /* a link's first one in `fds` */
+        } watch;
 };
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
@@ -507,6 +515,8 @@ static int attach_finish(struct io_link *l)
                 r = session_resume(l->lanes.session, a->dial.generation);
         if (r >= 0 && !lane)
                 watch_address(a->loop, l);
+        else if (lane && may_work_later(r))
+                r = SP_E_LINK; /* as any connection that is lost: the session goes on over new ones */
         attach_free(a);
         if (r >= 0 && lane)
                 attach_next(l, lane);
@@ -616,6 +626,12 @@ static int loop_send(void *user, struct io_link *l)
         return result;
 }
 
+static bool loop_silent(void *user, struct io_link *l, uint64_t now_ns, uint64_t *next_ns)
+{
+        (void)user;
+        return lanes_silent(&l->lanes, now_ns, next_ns) >= 0;
+}
+
 static uint64_t received(const struct session *s)
 {
         const struct session_stats *stats = session_get_stats(s);
@@ -721,15 +737,45 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
         }
 }
 
+static void watch_fini(struct client_loop *loop)
+{
+        mem_free(loop->watch.fds);
+        mem_free(loop->watch.conns);
+        mem_free(loop->watch.trials);
+        mem_free(loop->watch.first);
+}
+
+/* Make room for so many links. */
+static int watch_reserve(struct client_loop *loop, size_t count)
+{
+        struct client_loop more = { .watch.room = 2 * count };
+        if (count <= loop->watch.room)
+                return 0;
+        more.watch.fds = mem_alloc((2 + 2 * count * LANES_POLL_MAX) * sizeof(*more.watch.fds));
+        more.watch.conns = mem_alloc(2 * count * SESSION_LANES * sizeof(*more.watch.conns));
+        more.watch.trials = mem_alloc(2 * count * sizeof(*more.watch.trials));
+        more.watch.first = mem_alloc((2 * count + 1) * sizeof(*more.watch.first));
+        if (!more.watch.fds || !more.watch.conns || !more.watch.trials || !more.watch.first) {
+                watch_fini(&more);
+                return SP_E_NOMEM;
+        }
+        watch_fini(loop);
+        loop->watch = more.watch;
+        return 0;
+}
+
 static void loop_wait(void *user, struct io_link *const *links, size_t count, bool due,
                       uint64_t deadline_ns, struct lock *lock) REQUIRES(*lock)
 {
         struct client_loop *loop = user;
-        struct pollfd fds[2 + CONFIG_SERVERS_MAX * LANES_POLL_MAX];
-        struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
-        struct link *trials[CONFIG_SERVERS_MAX];
-        struct spin_on on = { .fds = fds, .conns = conns, .links = trials, .due = due };
-        nfds_t first[CONFIG_SERVERS_MAX + 1];
+        if (watch_reserve(loop, count) < 0) {
+                count = loop->watch.room;
+                deadline_ns = 0; /* the others are looked at again and again */
+        }
+        struct pollfd *fds = loop->watch.fds;
+        struct link **trials = loop->watch.trials;
+        nfds_t *first = loop->watch.first;
+        struct spin_on on = { .fds = fds, .conns = loop->watch.conns, .links = trials, .due = due };
         fds[on.count++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
         fds[on.count++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
@@ -840,6 +886,7 @@ const struct client_io client_io_loop = {
         .widen = loop_widen,
         .halt = loop_halt,
         .send = loop_send,
+        .silent = loop_silent,
         .receive = loop_receive,
         .wait = loop_wait,
         .wake = loop_wake,
@@ -867,6 +914,10 @@ int client_io_loop_new(void **ret)
                 return SP_E_LIMIT;
         }
         loop->address_fd = -1;
+        if (watch_reserve(loop, 4) < 0) {
+                client_io_loop_free(loop);
+                return SP_E_NOMEM;
+        }
         loop->lanes = (unsigned)config_number(CONFIG_lanes);
         loop->spin_ns = config_number(CONFIG_client_spin) * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
@@ -885,5 +936,6 @@ void client_io_loop_free(void *user)
         file_close(loop->wake_fd);
         if (loop->address_fd >= 0)
                 file_close(loop->address_fd);
+        watch_fini(loop);
         mem_free(loop);
 }

@@ -264,6 +264,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                         return SP_E_AGAIN;
                 }
                 l->blocked = false;
+                l->owed = true;
                 if (l->packer) {
                         compression_sent(&l->packer->compression, (size_t)r);
                         l->packer->offered = false;

@@ -133,12 +133,27 @@ static void take_losses(struct server_loop *l) REQUIRES(l->lock, engine_held)
 }
 
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
+/* True: the channel's connection is dropped. */
+static bool tick_silence(struct server_loop *l, struct channel *c, uint64_t now)
+        REQUIRES(l->lock, engine_held)
+{
+        c->silence_ns = UINT64_MAX;
+        int lane = lanes_silent(&c->lanes, now, &c->silence_ns);
+        if (lane < 0)
+                return false;
+        log_warn(LOG,
+                 "%s: its host acknowledges nothing for %u ms: the session drops the connection",
+                 c == l->client ? "the client" : "a peer", transport_timeout_ms);
+        channel_lost(l, c, (unsigned)lane, SP_E_LINK);
+        return true;
+}
+
 static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
-        uint64_t now = l->answer_ns ? clock_now_ns() : 0;
+        uint64_t now = clock_now_ns();
         list_each(c, &l->channels, struct channel, link)
         {
-                if (!now || !c->lanes.links[0].conn)
+                if (tick_silence(l, c, now) || !l->answer_ns || !c->lanes.links[0].conn)
                         continue;
                 bool client = c == l->client;
                 int r = session_tick(c->lanes.session,
@@ -346,6 +361,8 @@ static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_he
         {
                 if (c->lanes.links[0].conn && session_deadline(c->lanes.session) < d)
                         d = session_deadline(c->lanes.session);
+                if (c->silence_ns < d)
+                        d = c->silence_ns;
                 if (c->target && c->target->again_ns < d)
                         d = c->target->again_ns;
                 if (c->target && c->target->tell_ns < d)

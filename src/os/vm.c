@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Without MAP_FIXED the address is a hint, and existing mappings stay. */
 static int map(uint64_t at, size_t size, uint64_t *ret)
@@ -28,6 +29,11 @@ static int map_anywhere(size_t size, uint64_t *ret)
         vm_unmap(begin + size, (size_t)(at + all - begin - size));
         *ret = begin;
         return 0;
+}
+
+uint64_t vm_page_size(void)
+{
+        return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 int vm_map(uint64_t at, size_t size, uint64_t *ret)
@@ -69,6 +75,11 @@ int vm_empty_file(int fd, uint64_t offset, size_t size)
 void vm_keep_from_children(uint64_t at, size_t size)
 {
         (void)madvise((void *)(uintptr_t)at, size, MADV_DONTFORK);
+}
+
+void vm_prefer_large_pages(void *at, size_t size)
+{
+        (void)madvise(at, size, MADV_HUGEPAGE);
 }
 
 void vm_close(uint64_t at, size_t size)

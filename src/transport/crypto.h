@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
+
+#include "os/iovec.h"
 
 enum {
         CRYPTO_VERSION = 3, /* of this table */

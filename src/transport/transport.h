@@ -31,8 +31,9 @@
 struct conn;
 struct listener;
 
-/* A TCP conn is lost after so many milliseconds without a sign of life from the other host. 0: when
- * the system says so. Applies to conns made from now on; set before the first. */
+/* A TCP conn is lost after so many milliseconds without a sign of life from the other host: the
+ * system's probes of idle hosts, and conn_silence. 0: when the system says so. Applies to conns made
+ * from now on; set before the first. */
 extern unsigned transport_timeout_ms;
 
 /* Properties of a transport's conns, and of its addresses. The code outside src/transport asks for
@@ -155,6 +156,19 @@ uint64_t conn_round_trip(const struct conn *c);
 /* Bytes per second that the connection carried, as the system measured it. 0: the system can't
  * tell, or this side has sent less than the connection could take. */
 uint64_t conn_rate(const struct conn *c);
+
+/* Does the other host acknowledge the bytes that this side sent? The answer is about the host, not
+ * the process: a process that reads nothing for hours is not silent. Zeroed memory is a clock that
+ * does not run; ask again each quarter of transport_timeout_ms while bytes are owed. */
+struct silence_clock {
+        uint64_t since_ns; /* the host owes an acknowledgement; 0: it does not */
+};
+enum silence {
+        SILENCE_NONE, /* all is acknowledged, or the transport can't tell */
+        SILENCE_OWES, /* not all; ask again */
+        SILENCE_LOST, /* nothing was for transport_timeout_ms */
+};
+enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_t now_ns);
 
 /* Make a conn over a connected stream socket, which this call takes over, also when it fails. For
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */

@@ -19,8 +19,9 @@ class Actor:
     """A client that does what it is told (actor.c)."""
 
     def __init__(self, where, *options, prefix=(), **more):
-        self.process = subprocess.Popen([*prefix, ACTOR, *options], env=client_env(where, **more), text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        env = client_env(where, **{"SPANCL_ON_LOSS": "fail", **more})
+        self.process = subprocess.Popen([*prefix, ACTOR, *options], env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
 
     def tell(self, words):
         self.process.stdin.write(words + "\n")

@@ -136,9 +136,8 @@ def top_fills_a_terminal_of_any_size_and_gives_it_back():
         t.type("h")
         # A size at which not all lines have room: they scroll, the last line stays.
         t("resize-window", "-x", "60", "-y", "5")
-        t.shows("q quit")
-        t.type("End")
-        screen = t.shows("^api_spancl_idle")
+        wait_for(lambda: t.type("End") or re.search("^api_spancl_idle", t.screen(), re.M), t.screen)
+        screen = t.screen()
         assert "q quit" in screen.splitlines()[-1], screen
         t("resize-window", "-x", "100", "-y", "24")
         # A server that is gone stays, in red; the other goes on.
@@ -227,6 +226,28 @@ def programs_read_what_the_tools_say():
         assert lines_of(spancl("top", "--once", "--json", "--server", names[0])) == [
             {"server": names[0], "reachable": False, "error": spancl("top", "--once", "--server", names[0])
              .stderr.splitlines()[0].removeprefix("spancl: ")}]
+
+
+def the_drivers_library_tells_of_devices_and_harms_no_server():
+    with tempfile.TemporaryDirectory() as folder:
+        vendors = native_vendors(folder)
+
+        def sensed(*variables):
+            with Servers(BUILD, 1, (), vendors=vendors, prefix=("env", f"LD_LIBRARY_PATH={BUILD / 'nvml'}",
+                                                                *variables)) as s:
+                def ask():
+                    (server,) = lines_of(spancl("top", "--once", "--json", "--server", f"localhost:{s.ports[0]}"))
+                    return server["devices"] if server["devices"] else None
+                wait_for(ask, "no devices")
+                if variables[0] != "NVML_NAME=other" and len(variables) == 1:
+                    wait_for(lambda: ask()[0]["busy_percent"], "no sensors")
+                return wait_for(ask, "no devices")[0]
+
+        name = sensed("NVML_NAME=other")["name"]
+        device = sensed(f"NVML_NAME={name}")
+        assert (device["busy_percent"], device["temperature_celsius"], device["power_mw"]) == (53, 41, None), device
+        assert (device["memory_used_bytes"], device["memory_total_bytes"]) == (10 << 30, 80 << 30), device
+        assert sensed(f"NVML_NAME={name}", "NVML_CRASH=1")["busy_percent"] is None
 
 
 if __name__ == "__main__":

@@ -235,7 +235,7 @@ static void a_wrong_value_is_not_allowed_and_counts_as_the_default(void **state)
                 { CONFIG_connect_timeout, "-1", "1 to 3600000" },
                 { CONFIG_connect_timeout, "10s", "1 to 3600000" },
                 { CONFIG_connect_timeout, "99999999999999999999999", "1 to 3600000" },
-                { CONFIG_on_loss, "30", "fail, wait, or wait:SECONDS" },
+                { CONFIG_on_loss, "30", "auto, fail, wait, or wait:SECONDS" },
                 { CONFIG_on_loss, "wait:", "0 to 86400" },
                 { CONFIG_on_loss, "wait:86401", "0 to 86400" },
         };
@@ -280,6 +280,8 @@ static void a_wait_is_none_or_for_ever_or_some_seconds(void **state)
         assert_true(v == UINT64_MAX);
         assert_true(config_convert(CONFIG_on_loss, "wait:30", &v));
         assert_true(v == 30000000000);
+        assert_true(config_convert(CONFIG_on_loss, "auto", &v));
+        assert_true(v == CONFIG_WAIT_AUTO);
         assert_true(config_convert(CONFIG_on_loss, "wait:0", &v));
         assert_int_equal(v, 0);
 }

@@ -286,9 +286,9 @@ static void stop_threads(struct backend *b)
         almaif_unlock(b);
         for (unsigned i = 0; i < b->unit_count; i++)
                 if (b->units[i]->watch.threaded)
-                        pthread_join(b->units[i]->watch.thread, NULL);
+                        thread_join(b->units[i]->watch.thread);
         if (b->threaded)
-                pthread_join(b->thread, NULL);
+                thread_join(b->thread);
 }
 
 static void almaif_close(struct backend *b)

@@ -11,7 +11,6 @@
 #ifndef SPANCL_BACKEND_ALMAIF_STATE_H
 #define SPANCL_BACKEND_ALMAIF_STATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend/almaif/accel.h"
@@ -22,6 +21,7 @@
 #include "base/list.h"
 #include "os/condition.h"
 #include "os/lock.h"
+#include "os/thread.h"
 
 enum {
         UNITS_MAX = 64,
@@ -82,7 +82,7 @@ struct unit {
 
         /* The thread that watches the ring (thread.c). */
         struct {
-                pthread_t thread;
+                thread_id thread;
                 bool threaded;
                 struct condition work;
                 bool deaf;      /* the device does not wake a sleeping watcher */
@@ -119,7 +119,7 @@ struct backend {
         bool closing; /* the backend waits for all commands in flight */
         bool polling; /* a thread calls threads_poll; the watchers sleep */
         bool clear;   /* clear memory before it is given out */
-        pthread_t thread;
+        thread_id thread;
 };
 
 struct backend_buffer {

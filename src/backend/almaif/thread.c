@@ -1,5 +1,3 @@
-#include <time.h>
-
 #include "backend/almaif/state.h"
 
 #include "base/log.h"
@@ -109,12 +107,10 @@ void *thread_host(void *arg)
 /* Look, longer and longer after. */
 static void nap(struct unit *u, struct window *signals, uint64_t at) EXCLUDES(almaif_held)
 {
-        struct timespec pause = { 0, NAP_MIN_NS };
-        while (pause.tv_nsec <= NAP_MAX_NS) {
-                nanosleep(&pause, NULL);
+        for (uint64_t pause = NAP_MIN_NS; pause <= NAP_MAX_NS; pause *= 2) {
+                (void)thread_sleep(pause);
                 if (signal_state(signals, at, u->domain->zero) != SIGNAL_PENDING)
                         return;
-                pause.tv_nsec *= 2;
         }
 }
 
@@ -326,12 +322,13 @@ enum backend_polled threads_poll(struct backend *b, bool last)
 int threads_start(struct domain *d)
 {
         struct backend *b = d->backend;
-        if (!b->threaded && pthread_create(&b->thread, NULL, thread_host, b))
+        if (!b->threaded && thread_start_with_signals(&b->thread, thread_host, b) < 0)
                 return SP_E_NOMEM;
         b->threaded = true;
         for (unsigned i = 0; i < d->unit_count; i++) {
                 struct unit *u = d->units[i];
-                if (!u->watch.threaded && pthread_create(&u->watch.thread, NULL, thread_watch, u))
+                if (!u->watch.threaded &&
+                    thread_start_with_signals(&u->watch.thread, thread_watch, u) < 0)
                         return SP_E_NOMEM;
                 u->watch.threaded = true;
         }

@@ -8,7 +8,6 @@
 #define SPANCL_BACKEND_NATIVE_NATIVE_H
 
 #include <CL/cl_ext.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend/backend.h"

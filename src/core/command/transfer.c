@@ -848,13 +848,13 @@ static int use_pipe(struct command *m, cl_mem pipe) REQUIRES(client_held)
 }
 
 /* Servers that can't be asked for anything, or can't reach that one. */
-static uint64_t avoided(const struct server *to) REQUIRES(client_held)
+static struct server_set avoided(const struct server *to) REQUIRES(client_held)
 {
         const struct client *c = to->client;
-        uint64_t all = to->peers.bad;
+        struct server_set all = to->peers.bad;
         for (unsigned i = 0; i < c->server_count; i++)
                 if (server_refuses(c->servers[i]))
-                        all |= 1ull << i;
+                        server_set_add(&all, i);
         return all;
 }
 

@@ -57,6 +57,13 @@ static void refuse(struct server *s) REQUIRES(client_held)
         client_changed(s->client);
 }
 
+/* An application that watches devices has other work to do meanwhile. */
+static uint64_t patience_of(const struct client *c) REQUIRES(client_held)
+{
+        return c->disconnected.watchers_fail && c->availability.watched ? 0
+                                                                        : c->disconnected.wait_ns;
+}
+
 void server_disconnected(struct server *s)
 {
         struct client *c = s->client;
@@ -68,11 +75,10 @@ void server_disconnected(struct server *s)
         s->disconnected.redialled = false;
         server_halt(s);
         uint64_t now = client_now_ns(c);
-        s->disconnected.refuse_at_ns = c->disconnected.wait_ns < UINT64_MAX - now
-                                               ? now + c->disconnected.wait_ns
-                                               : UINT64_MAX;
+        uint64_t patience = patience_of(c);
+        s->disconnected.refuse_at_ns = patience < UINT64_MAX - now ? now + patience : UINT64_MAX;
         tell(s, "can't be reached; its commands continue, and the client tries to reconnect");
-        if (!c->disconnected.wait_ns)
+        if (!patience)
                 refuse(s);
         found_lost(s);
         /* The receiver connects it: it may sleep on its connections. */
@@ -113,6 +119,16 @@ bool server_refuses(const struct server *s)
                 (s->disconnected.refusing || s->client->closing));
 }
 
+void servers_watched(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                if (s->state == SERVER_DISCONNECTED && !patience_of(c))
+                        s->disconnected.refuse_at_ns = 0;
+        }
+        servers_refuse(c);
+}
+
 void servers_refuse(struct client *c)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -123,25 +139,54 @@ void servers_refuse(struct client *c)
         }
 }
 
-void servers_tick(struct client *c)
+static int tick_answers(struct server *s, uint64_t now) REQUIRES(client_held)
 {
-        for (unsigned i = 0; i < c->server_count && c->disconnected.answer_ns; i++) {
-                struct server *s = c->servers[i];
-                if (s->state != SERVER_UP || s->lost_status || s->spec->in_process)
-                        continue;
-                bool counts = c->wait.waiters || c->progress.interests;
-                int r = session_tick(s->session,
-                                     counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
-                                     c->disconnected.answer_ns, client_now_ns(c));
-                if (r == 0)
-                        continue;
+        struct client *c = s->client;
+        bool counts = c->wait.waiters || c->progress.interests;
+        int r = session_tick(s->session, counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
+                             c->disconnected.answer_ns, now);
+        if (r < 0)
                 log_warn("client", "the server %s: %s for %llu ms: the client reconnects",
                          server_name(s), session_overdue(s->session),
                          (unsigned long long)(c->disconnected.answer_ns / 1000000));
+        return r;
+}
+
+static int tick_silence(struct server *s, uint64_t now) REQUIRES(client_held)
+{
+        struct client *c = s->client;
+        s->disconnected.silence_ns = UINT64_MAX;
+        if (!c->io->silent || !c->io->silent(c->io_user, s->link, now, &s->disconnected.silence_ns))
+                return 0;
+        log_warn("client", "the server %s: its host acknowledges nothing: the client reconnects",
+                 server_name(s));
+        return SP_E_LINK;
+}
+
+void servers_tick(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                if (s->state != SERVER_UP || s->lost_status || s->spec->in_process)
+                        continue;
+                uint64_t now = client_now_ns(c);
+                int r = c->disconnected.answer_ns ? tick_answers(s, now) : 0;
+                if (!r)
+                        r = tick_silence(s, now);
+                if (r == 0)
+                        continue;
                 s->lost_status = r;
                 if (!s->receiving)
                         server_broken(s, r);
         }
+}
+
+static uint64_t deadline_of(const struct server *s) REQUIRES(client_held)
+{
+        uint64_t answer =
+                s->client->disconnected.answer_ns ? session_deadline(s->session) : UINT64_MAX;
+        uint64_t silence = s->disconnected.silence_ns;
+        return silence && silence < answer ? silence : answer;
 }
 
 uint64_t servers_deadline(const struct client *c)
@@ -152,8 +197,8 @@ uint64_t servers_deadline(const struct client *c)
                 uint64_t at = UINT64_MAX;
                 if (s->state == SERVER_DISCONNECTED && !s->disconnected.refusing)
                         at = s->disconnected.refuse_at_ns;
-                else if (s->state == SERVER_UP && !s->spec->in_process && c->disconnected.answer_ns)
-                        at = session_deadline(s->session);
+                else if (s->state == SERVER_UP && !s->spec->in_process)
+                        at = deadline_of(s);
                 t = at < t ? at : t;
         }
         return t;

@@ -34,6 +34,9 @@ void server_back(struct server *s) REQUIRES(client_held);
 /* Let a disconnected server refuse calls from now on if they have waited for it long enough. */
 void servers_refuse(struct client *c) REQUIRES(client_held);
 
+/* The application has begun to watch a device: calls may fail at once from now on. */
+void servers_watched(struct client *c) REQUIRES(client_held);
+
 /* Check the time limits of all sessions (session_tick); on the thread that receives. A server that
  * owes an answer for too long is disconnected. */
 void servers_tick(struct client *c) REQUIRES(client_held);

@@ -269,7 +269,8 @@ static void release_at_servers(cl_mem m, struct funeral *f) REQUIRES(client_held
 {
         struct client *c = m->context->client;
         for (unsigned i = 0; i < c->server_count; i++) {
-                struct session *s = m->declared & 1ull << i ? server_session(c->servers[i]) : NULL;
+                struct session *s =
+                        server_set_has(&m->declared, i) ? server_session(c->servers[i]) : NULL;
                 struct request *r = f && s ? &f->requests[i] : NULL;
                 if (!s)
                         continue;
@@ -359,8 +360,7 @@ static int declare_in_place(cl_mem m, struct session *session, cl_mem_flags flag
 
 int mem_declare(cl_mem m, struct server *s)
 {
-        uint64_t bit = 1ull << s->index;
-        if (m->declared & bit)
+        if (server_set_has(&m->declared, s->index))
                 return 0;
         if (m->parent) {
                 int r = mem_declare(m->parent, s);
@@ -386,7 +386,7 @@ int mem_declare(cl_mem m, struct server *s)
                                  .width = d->width, .height = d->height, .depth = d->depth,
                                  .array_size = d->array_size, .row_pitch = d->row_pitch,
                                  .parent = m->parent ? m->parent->id : 0);
-        else if (chunk && chunk->servers & bit)
+        else if (chunk && server_set_has(&chunk->servers, s->index))
                 r = session_send(session, svm_buffer_create, .buffer = m->id, .svm = chunk->id,
                                  .flags = flags, .offset = svm_offset(root) + origin,
                                  .size = m->size);
@@ -400,7 +400,7 @@ int mem_declare(cl_mem m, struct server *s)
                                  .size = m->size);
         if (r < 0)
                 return r;
-        m->declared |= bit;
+        server_set_add(&m->declared, s->index);
         return 0;
 }
 

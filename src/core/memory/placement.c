@@ -113,7 +113,7 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
 
 static bool is_avoided(const struct placement *p, const struct replica *r)
 {
-        return r->server < 64 && p->avoid >> r->server & 1;
+        return r->server < CLIENT_SERVERS_MAX && server_set_has(&p->avoid, r->server);
 }
 
 /* Do we prefer to bring that many bytes from `a`? */

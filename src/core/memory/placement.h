@@ -10,6 +10,7 @@
 
 #include "base/range_set.h"
 #include "base/status.h"
+#include "core/server_set.h"
 
 /* A command that made bytes current at a location. */
 struct writer {
@@ -53,7 +54,7 @@ extern uint64_t placement_chain_bytes;
 struct placement {
         struct replica *replicas;
         size_t count;
-        uint64_t avoid; /* bit per server: nothing is brought from there that others have */
+        struct server_set avoid; /* nothing is brought from there that others have */
 };
 
 /* The replica at a location, made if new. NULL: out of memory. The pointer is valid until the next

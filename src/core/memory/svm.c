@@ -164,7 +164,7 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) RE
                 address = bytes_get_u64(a->request.info.data);
         buf_fini(&a->request.info);
         if (status == CL_SUCCESS) {
-                chunk->servers |= 1ull << s->index;
+                server_set_add(&chunk->servers, s->index);
                 /* Where something is mapped here already is not the server's to choose. */
                 if (!chunk->address)
                         chunk->address = address;
@@ -179,13 +179,13 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) RE
 static void take_back(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *s = chunk->servers & 1ull << i ? c->servers[i] : NULL;
+                struct server *s = server_set_has(&chunk->servers, i) ? c->servers[i] : NULL;
                 struct session *session = s ? server_session(s) : NULL;
                 /* Without memory the server keeps it until the session ends. */
                 if (session && session_send(session, release, .object = chunk->id) == 0)
                         server_kick(s);
         }
-        chunk->servers = 0;
+        chunk->servers = (struct server_set){ { 0 } };
 }
 
 static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s) REQUIRES(client_held)
@@ -193,24 +193,24 @@ static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s) REQU
         struct ask a = { .sent = false };
         ask_send(&a, chunk, server_device(x, s));
         int r = ask_take(&a, chunk, s);
-        return r == 0 && !chunk->servers ? SP_E_GONE : r;
+        return r == 0 && server_set_is_empty(&chunk->servers) ? SP_E_GONE : r;
 }
 
 /* All but the one that was asked already, at the same time. */
 static int ask_others(cl_context x, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         struct client *c = x->client;
-        struct ask *all = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*all));
-        uint64_t asked = chunk->servers;
+        const unsigned count = c->server_count;
+        struct ask *all = mem_zalloc(count * sizeof(*all));
+        const struct server_set asked = chunk->servers;
         int r = all ? 0 : SP_E_NOMEM;
-        unsigned count = c->server_count;
         for (unsigned i = 0; all && i < count; i++) {
                 cl_device_id d = server_device(x, c->servers[i]);
-                if (d && !(asked & 1ull << i))
+                if (d && !server_set_has(&asked, i))
                         ask_send(&all[i], chunk, d);
         }
         for (unsigned i = 0; all && i < count; i++) {
-                if (asked & 1ull << i || !server_device(x, c->servers[i]))
+                if (server_set_has(&asked, i) || !server_device(x, c->servers[i]))
                         continue;
                 int one = ask_take(&all[i], chunk, c->servers[i]);
                 r = r ? r : one;
@@ -247,7 +247,7 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again) REQUIR
         r = vm_map(chunk->address, chunk->size, &chunk->address);
         if (r == 0) {
                 r = ask_others(x, chunk);
-                if (r == 0 && !chunk->servers)
+                if (r == 0 && server_set_is_empty(&chunk->servers))
                         r = SP_E_GONE;
                 if (r < 0)
                         vm_unmap(chunk->address, chunk->size);
@@ -275,7 +275,7 @@ static int chunk_agree(cl_context x, struct svm_chunk *chunk) REQUIRES(client_he
         unsigned count = 0;
         int r = SP_E_BUSY;
         for (bool again = false; r == SP_E_BUSY && count < TRIES; again = true) {
-                chunk->servers = 0;
+                chunk->servers = (struct server_set){ { 0 } };
                 r = chunk_place(x, chunk, again);
                 if (r < 0)
                         tried[count++] = *chunk;

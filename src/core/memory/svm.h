@@ -18,9 +18,9 @@ struct svm_chunk {
         bool usm; /* for device allocations, which no device of this process has: never touched here */
         uint64_t id, address;
         size_t size;
-        uint64_t servers;      /* bit per server: it has the memory */
-        struct range_set free; /* of the chunk's bytes */
-        cl_mem *live;          /* allocations, by address */
+        struct server_set servers; /* those that have the memory */
+        struct range_set free;     /* of the chunk's bytes */
+        cl_mem *live;              /* allocations, by address */
         size_t live_count, live_cap;
         size_t used; /* allocations, also freed ones that something still uses */
 };

@@ -18,7 +18,7 @@ int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret)
         if (!k)
                 return SP_E_NOMEM;
         k->args = mem_zalloc(info->arg_count * sizeof(*k->args));
-        k->sent = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*k->sent));
+        k->sent = mem_zalloc(p->context->client->server_count * sizeof(*k->sent));
         if (!k->args || !k->sent) {
                 mem_free(k->args);
                 mem_free(k->sent);

@@ -5,7 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/upkeep/scratch.h"
+#include "daemon/linux/scratch.h"
 
 /* Return true if a server of this process's own user listens there. */
 static bool is_own(int fd)

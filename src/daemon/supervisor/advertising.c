@@ -1,18 +1,15 @@
 #include "daemon/supervisor/advertising.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/socket.h"
 #include "os/random.h"
 #include "proto/wire.h"
 #include "transport/address.h"
@@ -30,31 +27,11 @@ static bool is_wanted(const struct supervisor *s)
         return !s->stopping && !s->draining && config_option_number(s->options, CONFIG_advertise);
 }
 
-static void gone(struct supervisor *s)
-{
-        if (s->advertiser.input >= 0)
-                close(s->advertiser.input);
-        child_log_close(&s->advertiser.log, ADVERTISER_NAME, clock_now_ns());
-        s->advertiser = (struct advertiser){
-                .input = -1,
-                .log.fd = -1,
-                .again_ns = clock_now_ns() + AGAIN_MS * MS,
-        };
-}
-
 /* Return true if the listener has an address of IP, beyond loopback or not as wanted. */
 static bool has_address(const struct listening *l, bool loopback, struct address *ret)
 {
         return address_parse(l->listener->address, ret) == 0 && ret->ops->caps & TRANSPORT_PEERS &&
                address_is_reached(ret) != loopback;
-}
-
-/* Return true if a listener of all IPv6 addresses takes IPv4, too. */
-static bool takes_both(int fd)
-{
-        int only = 1;
-        socklen_t size = sizeof(only);
-        return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &size) == 0 && !only;
 }
 
 /* Write the addresses with the first port that other hosts reach, or with the first port of loopback. Returns the
@@ -71,7 +48,7 @@ static unsigned find_addresses(const struct supervisor *s, char ret[ADDRESSES_MA
                             n + sizeof(at.host) + 2 > ADDRESSES_MAX)
                                 continue;
                         port = at.port;
-                        bool both = !strcmp(at.host, "::") && takes_both(l->listener->fd);
+                        bool both = !strcmp(at.host, "::") && socket_takes_both(l->listener->fd);
                         n += (size_t)sprintf(ret + n, "%s%s", n ? "," : "", both ? "*" : at.host);
                 }
         }
@@ -89,7 +66,7 @@ static bool tell(struct supervisor *s)
         int n = snprintf(line, sizeof(line), "%u %s id=%s v=%u%s%s load=%u\n", port, where, a->id,
                          WIRE_VERSION, *key ? " key=" : "", key, load);
         a->tell_ns = clock_now_ns() + TELL_MS * MS;
-        if (write(a->input, line, (size_t)n) != n)
+        if (!file_write_all(a->process.control, line, (size_t)n))
                 return false;
         a->load = load;
         a->keyed = *key;
@@ -107,51 +84,39 @@ static int start(struct supervisor *s)
         static char name[] = PROGRAM;
         struct advertiser *a = &s->advertiser;
         uint8_t random[16];
-        char path[PATH_MAX];
-        int input[2], log;
+        char path[PATH_MAX], level[8];
         if (!installed_find(PROGRAM, path)) {
                 log_error(LOG, "--advertise: libexec/spancl/" PROGRAM
                                " is not installed (package spancl-discovery)");
                 return SP_E_NOENT;
         }
-        if (!random_fill(random, sizeof(random)) || pipe2(input, O_CLOEXEC) < 0)
+        if (!random_fill(random, sizeof(random)))
                 return SP_E_LIMIT;
         for (size_t i = 0; i < sizeof(random); i++)
                 sprintf(a->id + 2 * i, "%02x", random[i]);
-        a->input = input[1];
-        a->log_source.kind = SOURCE_ADVERTISER_LOG;
-        int r = fcntl(input[1], F_SETFL, O_NONBLOCK) < 0 ? SP_E_LIMIT : 0;
-        if (!r)
-                r = child_log_open(&a->log, &s->spawner.log_budget, &log);
-        if (!r) {
-                char level[8];
-                strcpy(level, log_level_name(log_threshold));
-                r = run_program(path, (char *[]){ name, level, NULL }, input[0], log, &a->pid);
-                close(log);
-        }
-        close(input[0]);
-        if (!r && (supervisor_watch(s, a->log.fd, &a->log_source) < 0 || !tell(s)))
-                r = SP_E_LIMIT;
-        return r;
+        strcpy(level, log_level_name(log_threshold));
+        int r = helper_run(s, &a->process, path, (char *[]){ name, level, NULL });
+        return !r && !tell(s) ? SP_E_LIMIT : r;
 }
 
 void advertiser_provide(struct supervisor *s)
 {
+        struct helper *h = &s->advertiser.process;
         char where[ADDRESSES_MAX];
         uint64_t now = clock_now_ns();
         if (!is_wanted(s))
                 return;
-        if (s->advertiser.pid) {
+        if (h->pid) {
                 if (now >= s->advertiser.tell_ns && !is_told(s))
                         (void)tell(s);
                 return;
         }
-        if (now < s->advertiser.again_ns)
+        if (now < h->again_ns)
                 return;
         gate_keys_if_any(&s->gate);
         if (!find_addresses(s, where)) {
                 log_warn(LOG, "--advertise: the server listens on no address of a network");
-                s->advertiser.again_ns = UINT64_MAX;
+                h->again_ns = UINT64_MAX;
                 return;
         }
         int r = start(s);
@@ -159,27 +124,24 @@ void advertiser_provide(struct supervisor *s)
                 return;
         if (r != SP_E_NOENT)
                 log_error(LOG, "--advertise: " PROGRAM " can't be started: %s", status_text(r));
-        if (s->advertiser.pid)
-                kill(s->advertiser.pid, SIGKILL);
-        gone(s);
+        helper_gone(s, h, AGAIN_MS);
         if (r == SP_E_NOENT)
-                s->advertiser.again_ns = UINT64_MAX;
+                h->again_ns = UINT64_MAX;
 }
 
 uint64_t advertiser_deadline(const struct supervisor *s)
 {
         if (!is_wanted(s))
                 return UINT64_MAX;
-        if (!s->advertiser.pid)
-                return s->advertiser.again_ns;
+        if (!s->advertiser.process.pid)
+                return s->advertiser.process.again_ns;
         return is_told(s) ? UINT64_MAX : s->advertiser.tell_ns;
 }
 
 bool advertiser_ended(struct supervisor *s, pid_t pid)
 {
-        if (!pid || pid != s->advertiser.pid)
+        if (!helper_ended(s, &s->advertiser.process, pid, AGAIN_MS))
                 return false;
-        gone(s);
         if (!s->stopping)
                 log_error(LOG, PROGRAM " has ended; it is started again");
         return true;
@@ -187,7 +149,7 @@ bool advertiser_ended(struct supervisor *s, pid_t pid)
 
 void advertiser_withdraw(struct supervisor *s)
 {
-        if (!s->advertiser.pid)
+        if (!s->advertiser.process.pid)
                 return;
         advertiser_stop(s);
         log_info(LOG, "--advertise: the record is withdrawn");
@@ -195,11 +157,6 @@ void advertiser_withdraw(struct supervisor *s)
 
 void advertiser_stop(struct supervisor *s)
 {
-        pid_t pid = s->advertiser.pid;
-        gone(s);
-        if (!pid)
-                return;
         /* The record goes with the program's connection to the system's bus. */
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+        helper_stop(s, &s->advertiser.process);
 }

@@ -6,8 +6,6 @@
 
 #include "daemon/supervisor/supervising.h"
 
-#define ADVERTISER_NAME "advertiser" /* its name in the log */
-
 /* Start the program if --advertise wants it and it does not run (advertiser_deadline); tell it changes. */
 void advertiser_provide(struct supervisor *s);
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "config/server_spec.h"
 #include "daemon/dialler/local_path.h"
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
 #include "transport/address.h"
 
 #define LOG "listen"

@@ -7,9 +7,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
-#include "daemon/supervisor/time_slice.h"
+#include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -138,6 +139,7 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         int r = 0;
         const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
         uint8_t number[8];
+        sensors_ask(s);
         if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0)
                 return false;
         list_each(w, &s->workers, struct worker, link)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "proto/info.h"
@@ -74,7 +75,7 @@ static int put_server(const struct supervisor *s, struct buf *b)
         return r;
 }
 
-static int put_device(const struct health_device *d, struct buf *b)
+static int put_device(const struct supervisor *s, const struct health_device *d, struct buf *b)
 {
         size_t mark;
         int r = info_begin(b, INFO_HEALTH, &mark);
@@ -86,6 +87,8 @@ static int put_device(const struct health_device *d, struct buf *b)
                 r = info_put_u64(b, INFO_HEALTH_STATE, health_state(d));
         if (!r)
                 r = info_put_u64(b, INFO_HEALTH_FAILURES, d->failures);
+        if (!r)
+                r = sensors_put(s, d, b);
         if (!r)
                 info_end(b, mark);
         return r;
@@ -113,7 +116,7 @@ int report_put(const struct supervisor *s, struct buf *out)
         for (size_t i = 0; i < s->health.count && !r; i++) {
                 if (s->health.devices[i].guessed)
                         continue;
-                r = put_device(&s->health.devices[i], &records);
+                r = put_device(s, &s->health.devices[i], &records);
                 if (!r)
                         r = put_exchange(&records, out);
         }

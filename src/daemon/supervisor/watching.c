@@ -1,60 +1,56 @@
 #include "daemon/supervisor/watching.h"
 
 #include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/supervisor/workers.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/folder.h"
+#include "os/watch.h"
 
-enum { CHANGES = IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR };
+/* The time without changes after which the list is read: programs that write it in place take several steps. */
+enum { QUIET_MS = 200 };
 
 void clients_watch(struct supervisor *s)
 {
-        if (s->clients.watched || !*s->gate.folder || s->stopping)
+        if (s->clients.watch >= 0 || s->clients.impossible || s->stopping ||
+            !folder_exists(s->gate.folder))
                 return;
-        if (s->clients.inotify < 0) {
-                s->clients.source.kind = SOURCE_CLIENTS;
-                s->clients.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-                if (s->clients.inotify < 0 ||
-                    supervisor_watch(s, s->clients.inotify, &s->clients.source) < 0) {
-                        log_warn(LOG,
-                                 "a removed client's sessions will go on: there is no inotify");
-                        s->clients.watched = true;
-                        return;
-                }
-        }
-        s->clients.watched = inotify_add_watch(s->clients.inotify, s->gate.folder, CHANGES) >= 0;
-        if (s->clients.watched)
+        s->clients.source.kind = SOURCE_CLIENTS;
+        s->clients.watch = watch_new(s->gate.folder);
+        if (s->clients.watch >= 0 &&
+            supervisor_watch(s, s->clients.watch, &s->clients.source) == 0) {
                 clients_changed(s); /* before this watch */
+                return;
+        }
+        clients_unwatch(s);
+        s->clients.impossible = true;
+        log_warn(LOG, "sessions of removed clients will go on: their list can't be watched");
 }
 
 void clients_unwatch(struct supervisor *s)
 {
-        if (s->clients.inotify >= 0)
-                close(s->clients.inotify);
-        s->clients.inotify = -1;
-}
-
-/* Read all events. The folder itself is watched anew after it was removed. */
-static void drain(struct supervisor *s)
-{
-        _Alignas(struct inotify_event) char events[4096];
-        ssize_t n;
-        while ((n = read(s->clients.inotify, events, sizeof(events))) > 0)
-                for (ssize_t at = 0; at < n;) {
-                        struct inotify_event e;
-                        memcpy(&e, events + at, sizeof(e));
-                        if (e.mask & IN_IGNORED)
-                                s->clients.watched = false;
-                        at += (ssize_t)(sizeof(e) + e.len);
-                }
+        if (s->clients.watch >= 0)
+                (void)file_close(s->clients.watch);
+        s->clients.watch = -1;
 }
 
 void clients_changed(struct supervisor *s)
 {
-        drain(s);
+        s->clients.due_ns = clock_now_ns() + QUIET_MS * MS;
+        if (!watch_clear(s->clients.watch)) {
+                supervisor_unwatch(s, s->clients.watch);
+                clients_unwatch(s); /* a folder in its place is watched anew */
+        }
+}
+
+void clients_expire(struct supervisor *s, uint64_t now_ns)
+{
+        if (!s->clients.due_ns || now_ns < s->clients.due_ns)
+                return;
+        s->clients.due_ns = 0;
         char *list = gate_clients(&s->gate);
         if (!list)
                 return;

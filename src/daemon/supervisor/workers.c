@@ -14,16 +14,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/linux/orphans.h"
+#include "daemon/linux/time_slice.h"
+#include "daemon/linux/usage.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
-#include "daemon/supervisor/orphans.h"
 #include "daemon/supervisor/pending.h"
-#include "daemon/supervisor/time_slice.h"
-#include "daemon/upkeep/usage.h"
+#include "daemon/supervisor/sensing.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
 #include "os/passing.h"
@@ -586,7 +587,7 @@ bool workers_reap(struct supervisor *s)
                 }
                 struct rusage used = { 0 };
                 pid_t pid = wait4(info.si_pid, &status, 0, &used);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid) ||
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid) || sensors_ended(s, pid) ||
                     exporter_ended(s, pid) || advertiser_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)

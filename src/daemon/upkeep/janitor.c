@@ -15,9 +15,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/scratch.h"
+#include "daemon/linux/tree.h"
 #include "daemon/upkeep/caches.h"
-#include "daemon/upkeep/scratch.h"
-#include "daemon/upkeep/tree.h"
 #include "os/clock.h"
 
 #define LOG "janitor"
