@@ -1,5 +1,5 @@
-/* The sensors' process (daemon/sensors/sensors.h): it starts with a query of statistics, and ends when there was none for
- * a minute. Its answers count for the next query. */
+/* The sensors' process (daemon/sensors/sensors.h): it starts with a query of statistics, and ends when there was none
+ * for a minute. Its answers count for the next query. */
 #ifndef SPANCL_DAEMON_SENSING_H
 #define SPANCL_DAEMON_SENSING_H
 
