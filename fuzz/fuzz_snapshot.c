@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/top.h"
+#include "cli/top_table.h"
 #include "config/server_spec.h"
 #include "proto/info.h"
 

@@ -1,6 +1,7 @@
 #include "base/installed.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "os/file.h"
@@ -24,6 +25,10 @@ bool installed_find(const char *name, char ret[PATH_MAX])
         char folder[PATH_MAX];
         if (!program_folder_of(&here, folder))
                 return false;
+        /* Programs of discovery stand one folder deeper than the others. */
+        char *slash = strrchr(folder, '/');
+        if (slash && slash - folder >= 8 && !strcmp(slash - 8, "/libexec/spancl"))
+                *slash = 0;
         for (size_t i = 0; i < array_size(places); i++) {
                 int n = snprintf(ret, PATH_MAX, "%s/%s/%s", folder, places[i], name);
                 if (n < PATH_MAX && file_exists(ret))

@@ -1,4 +1,5 @@
-/* spancl bench: times of the same operations over a link alone, native OpenCL and SpanCL. */
+#include "cli/bench.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,10 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/list.h"
+#include "cli/options.h"
 #include "cli/plot.h"
+#include "cli/run.h"
 #include "os/file.h"
 #include "os/process/child.h"
 #include "os/process/program.h"
@@ -49,7 +53,7 @@ static int run(const struct bench *b, const char *name, char **args, struct buf 
                 return r;
         for (size_t i = 0; args && args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        if (command_start(argv, &child) < 0) {
+        if (run_start(argv, &child) < 0) {
                 fprintf(stderr, "spancl: %s\n", strerror(errno));
                 return SP_E_LINK;
         }
@@ -86,7 +90,7 @@ static int measure(const struct bench *b, const char *servers, char **args, stru
         if (!r)
                 r = add(b, "native", "bench_opencl", native, out);
         if (!r)
-                r = command_prepare(servers);
+                r = run_prepare(servers);
         if (!r)
                 r = add(b, "spancl", "bench_opencl", args, out);
         mem_free(native[0]);
@@ -145,7 +149,7 @@ static int show(const struct bench *b, char *servers, char **args)
         char program[PATH_MAX + 32], server_option[] = "--server";
         char *list[] = { server_option, servers };
         char *argv[32] = { program };
-        if (command_prepare(servers) < 0)
+        if (run_prepare(servers) < 0)
                 return 2;
         if (find_program(b, "bench_opencl", program) < 0)
                 return 1;
@@ -155,7 +159,7 @@ static int show(const struct bench *b, char *servers, char **args)
         fflush(stdout);
         for (size_t i = 0; args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        return command_execute(argv);
+        return run_execute(argv);
 }
 
 /* Print the servers and the results as lines of JSON. */
@@ -165,7 +169,7 @@ static int show_json(const struct bench *b, char *servers, char **args)
         char *list[] = { json_option, server_option, servers };
         struct buf out = { 0 };
         int status = command_list(servers ? 3 : 1, list);
-        int r = status ? 0 : command_prepare(servers);
+        int r = status ? 0 : run_prepare(servers);
         if (!status && !r)
                 r = add(b, "results", "bench_opencl", args, &out);
         /* A string of JSON has no line breaks, so these are blanks between its parts. */
@@ -196,8 +200,8 @@ int command_bench(int argc, char **argv)
         while (take_file(&argc, &argv, "--plot", &b.plot) ||
                take_file(&argc, &argv, "--results", &b.results))
                 ;
-        int i = command_options(argc, argv, (const char *const[]){ "--json", NULL }, &b.json,
-                                &servers);
+        int i = options_take(argc, argv, (const char *const[]){ "--json", NULL }, &b.json,
+                             &servers);
         if (i < 0)
                 return 2;
         if ((b.results && (!b.plot || servers || i < argc)) || (b.plot && b.json)) {

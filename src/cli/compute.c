@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/run.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/process/child.h"
@@ -204,7 +204,7 @@ static int kernel_process(void *user, int to)
         const struct job *job = user;
         const char *library = job->library;
         char beside[PATH_MAX];
-        if (!*library && !command_library(beside)) {
+        if (!*library && !run_library(beside)) {
                 dprintf(to, "libspancl.so.1 is neither registered nor beside this program");
                 return COMPUTE_WRONG;
         }

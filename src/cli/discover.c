@@ -1,4 +1,5 @@
-/* spancl discover: the servers that sources of discovery find, and whether they are used. */
+#include "cli/discover.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "os/condition.h"
 #include "os/file.h"
 
-enum { PATIENCE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
+enum { SETTLE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
 
 struct item {
         struct discovered record;
@@ -167,7 +168,7 @@ static void print_table(const struct view *now, bool watch)
 /* Take what is new; the caller frees the items of `ret`. */
 static void take(struct view *v, bool until_settled, struct view *ret)
 {
-        uint64_t until = clock_now_ns() + PATIENCE_MS * 1000000ull;
+        uint64_t until = clock_now_ns() + SETTLE_MS * 1000000ull;
         bool in_time = true;
         lock_take(&v->lock);
         while (until_settled ? !v->settled && in_time : !v->news) {

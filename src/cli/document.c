@@ -1,4 +1,5 @@
-/* spancl config, protocol and document: they print the tables in the source. */
+#include "cli/document.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "cli/options.h"
 #include "cli/page.h"
 #include "config/document.h"
 #include "config/files.h"
@@ -89,7 +91,7 @@ static int print_json(void)
                 wrong += !ok;
                 mem_free(error);
         }
-        if (command_servers(NULL, &specs, &count) < 0)
+        if (options_servers(NULL, &specs, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++) {
                 json_begin(&w, NULL, '{');
@@ -118,7 +120,7 @@ int command_config(int argc, char **argv)
         struct server_spec *specs;
         size_t count;
         int wrong = print_variables();
-        if (command_servers(NULL, &specs, &count) < 0)
+        if (options_servers(NULL, &specs, &count) < 0)
                 return 2;
         printf("\nServers:\n");
         for (size_t i = 0; i < count; i++) {

@@ -1,11 +1,10 @@
-/* spancl keys: makes the keys of a client and of its servers, which know each other. For jobs and
- * containers, whose keys are made where they are started. */
+#include "cli/keys.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
 #include "os/folder.h"
 #include "transport/tls.h"
 

@@ -1,14 +1,16 @@
-/* spancl list and spancl ping. */
+#include "cli/list.h"
+
 #include <CL/cl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/look.h"
+#include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/stats_query.h"
+#include "os/file.h"
 #include "proto/info.h"
 
 enum { PINGS_SHOWN = 5, SIZE = 16 << 20, TEXT_MAX = 256, LINKS_MAX = 256 };
@@ -116,8 +118,8 @@ static void add_link(struct listing *l, const struct snapshot_link *link)
  * the server that has made a link knows the other's name. */
 static void look(struct listing *l, int timeout_ms)
 {
-        char text[LOOK_TEXT_MAX];
-        if (l->spec->in_process || look_at(l->spec, timeout_ms, &l->snapshot, text) < 0)
+        char text[STATS_QUERY_TEXT_MAX];
+        if (l->spec->in_process || stats_query(l->spec, timeout_ms, &l->snapshot, text) < 0)
                 return;
         for (size_t i = 0; i < l->snapshot.count; i++) {
                 const struct snapshot_session *s = &l->snapshot.sessions[i];
@@ -257,8 +259,8 @@ static int list_server(const struct server_spec *spec, int timeout_ms, bool quic
         if (json)
                 json_listing(&l);
         else if (r < 0)
-                printf(isatty(STDOUT_FILENO) ? "\033[31m%s: NOT REACHABLE\033[0m\n"
-                                             : "%s: NOT REACHABLE\n",
+                printf(file_is_terminal(FILE_STDOUT) ? "\033[31m%s: NOT REACHABLE\033[0m\n"
+                                                     : "%s: NOT REACHABLE\n",
                        spec->name);
         else
                 print_listing(&l);
@@ -270,16 +272,16 @@ static int list_server(const struct server_spec *spec, int timeout_ms, bool quic
 
 int command_list(int argc, char **argv)
 {
-        struct looked_at at;
+        struct queried at;
         bool flags[2] = { false };
         size_t failed = 0;
-        if (command_look("list", argc, argv, (const char *const[]){ "--quick", "--json", NULL },
-                         flags, &at) < 0)
+        if (options_query("list", argc, argv, (const char *const[]){ "--quick", "--json", NULL },
+                          flags, &at) < 0)
                 return 2;
         for (size_t k = 0; k < at.count; k++)
                 failed += list_server(&at.servers[k], at.timeout_ms, flags[0], flags[1]) < 0;
         if (failed)
-                command_hint(&at);
+                options_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }
@@ -373,10 +375,10 @@ int command_ping(int argc, char **argv)
         }
         if (argc != 1 + json || !strncmp(argv[0], "--", 2))
                 return command_usage("ping");
-        if (command_servers(argv[0], &servers, &count) < 0)
+        if (options_servers(argv[0], &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
-                failed += ping(&servers[i], command_timeout(), json) < 0;
+                failed += ping(&servers[i], options_timeout(), json) < 0;
         config_servers_free(servers, count);
         return failed ? 1 : 0;
 }

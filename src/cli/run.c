@@ -1,11 +1,12 @@
-/* spancl run: executes a program in an environment where its OpenCL is SpanCL. */
+#include "cli/run.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/options.h"
 #include "os/file.h"
 #include "os/process/child.h"
 #include "os/process/environment.h"
@@ -15,7 +16,7 @@
 #define SPANCL_LIBDIR "lib"
 #endif
 
-bool command_library(char out[PATH_MAX])
+bool run_library(char out[PATH_MAX])
 {
         static const char *const places[] = {
                 "%s/../lib/libspancl.so.1",
@@ -37,7 +38,7 @@ bool command_library(char out[PATH_MAX])
 static int set_environment(const char *servers)
 {
         char library[PATH_MAX];
-        if (!command_library(library)) {
+        if (!run_library(library)) {
                 fprintf(stderr, "spancl: libspancl.so.1 is not beside this program, in ../lib or "
                                 "../" SPANCL_LIBDIR "\n");
                 return SP_E_NOENT;
@@ -53,11 +54,11 @@ static int set_environment(const char *servers)
         return 0;
 }
 
-int command_prepare(const char *servers)
+int run_prepare(const char *servers)
 {
         struct server_spec *specs;
         size_t count;
-        int r = command_servers(servers, &specs, &count);
+        int r = options_servers(servers, &specs, &count);
         if (r < 0)
                 return r;
         /* The server was implied; name it, so that the program reports its absence. */
@@ -75,13 +76,13 @@ static int complain(char *const argv[])
         return error == ENOENT ? 127 : 126;
 }
 
-int command_execute(char **argv)
+int run_execute(char **argv)
 {
         (void)!program_become(argv);
         return complain(argv);
 }
 
-int command_start(char *const argv[], struct child *ret)
+int run_start(char *const argv[], struct child *ret)
 {
         return child_start(argv, complain, ret);
 }
@@ -89,7 +90,7 @@ int command_start(char *const argv[], struct child *ret)
 int command_run(int argc, char **argv)
 {
         char *servers = NULL;
-        int i = command_options(argc, argv, NULL, NULL, &servers);
+        int i = options_take(argc, argv, NULL, NULL, &servers);
         if (i < 0)
                 return 2;
         if (i == argc) {
@@ -97,7 +98,7 @@ int command_run(int argc, char **argv)
                 mem_free(servers);
                 return 2;
         }
-        int r = command_prepare(servers);
+        int r = run_prepare(servers);
         mem_free(servers);
-        return r < 0 ? 2 : command_execute(argv + i);
+        return r < 0 ? 2 : run_execute(argv + i);
 }

@@ -1,26 +1,22 @@
 #include "cli/screen.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/signalfd.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/poll.h"
+#include "os/process/environment.h"
+#include "os/signals.h"
+#include "os/terminal.h"
 
 /* The alternate screen, without a cursor, without line breaks at the margin; and back. */
 static const char begin[] = "\033[?1049h\033[?25l\033[?7l\033[H\033[2J";
 static const char end[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
 static const int waited[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
-static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 
 static struct {
-        struct termios before;
         bool open;
         int signals;
         /* Bytes of the keyboard that are not used yet. */
@@ -28,29 +24,14 @@ static struct {
         size_t size;
 } screen = { .signals = -1 };
 
-static void put(const char *data, size_t size)
-{
-        while (size) {
-                ssize_t n = write(STDOUT_FILENO, data, size);
-                if (n < 0 && errno == EAGAIN) {
-                        struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
-                        (void)poll(&p, 1, -1);
-                }
-                if (n < 0 && errno != EINTR && errno != EAGAIN)
-                        return;
-                data += n > 0 ? n : 0;
-                size -= n > 0 ? (size_t)n : 0;
-        }
-}
-
 /* Called by the handler of fatal signals, too. */
 static void restore(void)
 {
         if (!screen.open)
                 return;
         screen.open = false;
-        put(end, sizeof(end) - 1);
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &screen.before);
+        terminal_write(end, sizeof(end) - 1);
+        terminal_restore();
 }
 
 static void on_fatal(int signal)
@@ -61,37 +42,27 @@ static void on_fatal(int signal)
 
 static void set_up(void)
 {
-        struct termios t = screen.before;
-        t.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
-        t.c_cc[VMIN] = 1;
-        t.c_cc[VTIME] = 0;
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &t);
+        terminal_read_keys();
         screen.open = true;
-        put(begin, sizeof(begin) - 1);
+        terminal_write(begin, sizeof(begin) - 1);
 }
 
 bool screen_is_possible(void)
 {
-        const char *term = getenv("TERM");
-        return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && *term &&
+        const char *term = environment_get("TERM");
+        return file_is_terminal(FILE_STDIN) && file_is_terminal(FILE_STDOUT) && term && *term &&
                strcmp(term, "dumb") != 0;
 }
 
 int screen_open(void)
 {
-        struct sigaction a = { .sa_handler = on_fatal, .sa_flags = SA_RESETHAND | SA_NODEFER };
-        sigset_t set;
-        sigemptyset(&set);
-        for (size_t i = 0; i < array_size(waited); i++)
-                sigaddset(&set, waited[i]);
-        if (tcgetattr(STDIN_FILENO, &screen.before) < 0)
-                return SP_E_UNSUPP;
-        screen.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        int r = terminal_keep();
+        if (r < 0)
+                return r;
+        screen.signals = signals_watch(waited, array_size(waited));
         if (screen.signals < 0)
                 return SP_E_LIMIT;
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        for (size_t i = 0; i < array_size(fatal); i++)
-                (void)sigaction(fatal[i], &a, NULL);
+        signals_catch_faults(on_fatal);
         set_up();
         return 0;
 }
@@ -100,17 +71,8 @@ void screen_close(void)
 {
         restore();
         if (screen.signals >= 0)
-                close(screen.signals);
+                (void)file_close(screen.signals);
         screen.signals = -1;
-}
-
-void screen_size(int *ret_width, int *ret_height)
-{
-        struct winsize w = { 0 };
-        if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || !w.ws_col || !w.ws_row)
-                w = (struct winsize){ .ws_col = 80, .ws_row = 24 };
-        *ret_width = w.ws_col;
-        *ret_height = w.ws_row;
 }
 
 /* ---- input ---------------------------------------------------------------------------------- */
@@ -174,7 +136,7 @@ static int take_key(void)
 static int stop(void)
 {
         restore();
-        (void)raise(SIGSTOP);
+        signals_stop();
         set_up();
         return SCREEN_SIZE;
 }
@@ -182,17 +144,17 @@ static int stop(void)
 /* 0: no signal that matters. */
 static int take_signal(void)
 {
-        struct signalfd_siginfo info;
-        if (read(screen.signals, &info, sizeof(info)) != sizeof(info))
+        int number = signals_next(screen.signals);
+        switch (number) {
+        case 0:
                 return 0;
-        switch (info.ssi_signo) {
         case SIGTSTP:
                 return stop();
         case SIGCONT:
         case SIGWINCH:
                 return SCREEN_SIZE;
         default:
-                return SCREEN_SIGNAL + (int)info.ssi_signo;
+                return SCREEN_SIGNAL + number;
         }
 }
 
@@ -202,7 +164,7 @@ int screen_wait(int wake, int timeout_ms)
         if (key)
                 return key;
         struct pollfd p[] = { { .fd = screen.signals, .events = POLLIN },
-                              { .fd = STDIN_FILENO, .events = POLLIN },
+                              { .fd = FILE_STDIN, .events = POLLIN },
                               { .fd = wake, .events = POLLIN } };
         int n = poll(p, array_size(p), timeout_ms);
         if (n <= 0)
@@ -213,8 +175,8 @@ int screen_wait(int wake, int timeout_ms)
                         return event;
         }
         if (p[1].revents) {
-                ssize_t got = read(STDIN_FILENO, screen.input + screen.size,
-                                   sizeof(screen.input) - screen.size);
+                int64_t got = file_read(FILE_STDIN, screen.input + screen.size,
+                                        sizeof(screen.input) - screen.size);
                 if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
                         return SCREEN_GONE;
                 screen.size += got > 0 ? (size_t)got : 0;
@@ -244,16 +206,5 @@ void screen_show(struct bytes lines)
         if (!r)
                 r = buf_put(&out, "\033[J", 3);
         if (!r)
-                put((const char *)out.data, out.size);
-}
-
-void screen_die(int signal)
-{
-        sigset_t set;
-        (void)sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
-        sigemptyset(&set);
-        sigaddset(&set, signal);
-        sigprocmask(SIG_UNBLOCK, &set, NULL);
-        (void)raise(signal);
-        _exit(128 + signal);
+                terminal_write((const char *)out.data, out.size);
 }

@@ -22,7 +22,7 @@ enum screen_event {
         SCREEN_HOME,
         SCREEN_END_KEY,
         SCREEN_GONE, /* the terminal is gone */
-        /* SCREEN_SIGNAL + N: signal N, which should end the program: close the screen, then screen_die. */
+        /* SCREEN_SIGNAL + N: signal N, which should end the program: close the screen, then signals_die. */
         SCREEN_SIGNAL = 0x200,
 };
 
@@ -32,16 +32,11 @@ bool screen_is_possible(void);
 SP_NODISCARD int screen_open(void);
 void screen_close(void);
 
-void screen_size(int *ret_width, int *ret_height);
-
 /* Return the next event: a letter of the keyboard, or an enum screen_event. */
 int screen_wait(int wake, int timeout_ms);
 
 /* Show lines, which end with '\n' and fit the width. The caller's escape sequences change colours only, and end in
  * their line. */
 void screen_show(struct bytes lines);
-
-/* End the program by this signal, as if it had not been caught. */
-_Noreturn void screen_die(int signal);
 
 #endif

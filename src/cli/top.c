@@ -1,17 +1,21 @@
-/* spancl top: shows what servers, their devices and their sessions do. */
 #include "cli/top.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/options.h"
 #include "cli/screen.h"
+#include "cli/top_table.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
+#include "os/process/environment.h"
+#include "os/process/process.h"
+#include "os/signals.h"
+#include "os/terminal.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
 
@@ -38,8 +42,8 @@ static void ask(struct sampler *s)
         struct top *t = s->top;
         struct top_server *v = &s->server;
         struct snapshot new;
-        char text[LOOK_TEXT_MAX] = "";
-        int r = look_at(v->spec, t->timeout_ms, &new, text);
+        char text[STATS_QUERY_TEXT_MAX] = "";
+        int r = stats_query(v->spec, t->timeout_ms, &new, text);
         lock_take(&t->lock);
         snapshot_fini(&v->old);
         v->old = v->now;
@@ -63,7 +67,7 @@ static void *run(void *arg)
                 uint64_t now = clock_now_ns();
                 next_ns = next_ns > now ? next_ns : now + EACH_NS;
                 if (s->top->again)
-                        (void)usleep((useconds_t)((next_ns - now) / 1000));
+                        (void)thread_sleep(next_ns - now);
         } while (s->top->again);
         return NULL;
 }
@@ -139,7 +143,7 @@ static size_t print(struct top *t, bool json, bool once)
                 next_ns += EACH_NS;
                 uint64_t now = clock_now_ns();
                 if (!once && next_ns > now)
-                        (void)usleep((useconds_t)((next_ns - now) / 1000));
+                        (void)thread_sleep(next_ns - now);
         } while (!once && !ferror(stdout));
         return failed;
 }
@@ -150,7 +154,7 @@ static void draw(struct top *t, struct top_view *v)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         struct top_server *all = mem_alloc(t->count * sizeof(*all));
-        screen_size(&v->width, &v->height);
+        terminal_size(&v->width, &v->height);
         if (!all)
                 return;
         lock_take(&t->lock);
@@ -211,7 +215,7 @@ static bool handle(struct top_view *v, int event)
 /* Returns the exit status. Does not wait for the threads, which may wait for servers: the process ends. */
 static int show(struct top *t)
 {
-        struct top_view v = { .sort = TOP_BUSY, .colours = !getenv("NO_COLOR") };
+        struct top_view v = { .sort = TOP_BUSY, .colours = !environment_get("NO_COLOR") };
         int event = SCREEN_SIZE;
         if (screen_open() < 0)
                 return 1;
@@ -219,7 +223,7 @@ static int show(struct top *t)
         if (start(t) < 0) {
                 screen_close();
                 fprintf(stderr, "spancl: a thread can't be started\n");
-                _exit(1);
+                process_exit(1);
         }
         while (event < SCREEN_SIGNAL && handle(&v, event)) {
                 draw(t, &v);
@@ -229,16 +233,16 @@ static int show(struct top *t)
         }
         screen_close();
         if (event >= SCREEN_SIGNAL)
-                screen_die(event - SCREEN_SIGNAL);
-        _exit(0);
+                signals_die(event - SCREEN_SIGNAL);
+        process_exit(0);
 }
 
 int command_top(int argc, char **argv)
 {
-        struct looked_at at;
+        struct queried at;
         bool flags[2] = { false };
-        if (command_look("top", argc, argv, (const char *const[]){ "--once", "--json", NULL },
-                         flags, &at) < 0)
+        if (options_query("top", argc, argv, (const char *const[]){ "--once", "--json", NULL },
+                          flags, &at) < 0)
                 return 2;
         struct top t = { .lock = LOCK_INIT, .count = at.count, .timeout_ms = at.timeout_ms };
         size_t failed = at.count;
@@ -253,14 +257,14 @@ int command_top(int argc, char **argv)
         else
                 failed = print(&t, flags[1], flags[0] || !flags[1]);
         if (failed)
-                command_hint(&at);
+                options_hint(&at);
         for (size_t i = 0; t.samplers && i < at.count; i++) {
                 snapshot_fini(&t.samplers[i].server.old);
                 snapshot_fini(&t.samplers[i].server.now);
         }
         mem_free(t.samplers);
         if (t.wake >= 0)
-                close(t.wake);
+                (void)file_close(t.wake);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }

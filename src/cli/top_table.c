@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/mem.h"
-#include "cli/top.h"
+#include "cli/top_table.h"
+#include "os/clock.h"
+#include "os/date.h"
 #include "proto/info.h"
 
 enum { LINE_MAX_BYTES = 1024, WIDTH_MAX = 500 };
@@ -386,12 +387,10 @@ static void put_sessions(struct lines *l, const struct top_view *v, struct row *
 /* Put the help or a summary. */
 static void put_foot(struct lines *l, const struct top_view *v, size_t sessions)
 {
-        char now[16], keys[LINE_MAX_BYTES] = "";
-        time_t t = time(NULL);
-        struct tm tm;
+        char now[40], keys[LINE_MAX_BYTES] = "";
+        const struct date t = date_here(clock_wall_ns());
         size_t n = 0;
-        if (!localtime_r(&t, &tm) || !strftime(now, sizeof(now), "%H:%M:%S", &tm))
-                now[0] = 0;
+        snprintf(now, sizeof(now), "%02u:%02u:%02u", t.hour, t.minute, t.second);
         for (size_t c = 0; v->help && c < TOP_COLUMNS; c++)
                 n += (size_t)snprintf(keys + n, sizeof(keys) - n, " %c %s", columns[c].key,
                                       columns[c].title);

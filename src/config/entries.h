@@ -58,10 +58,10 @@ enum config_id config_find(enum config_side side, const char *name, size_t size)
  * time in ns: 0 for fail, UINT64_MAX for wait, CONFIG_WAIT_AUTO for auto. False: `text` is not allowed. */
 bool config_convert(enum config_id id, const char *text, uint64_t *ret);
 
-/* Is `text` allowed as a value? SP_E_INVAL with *ret_error, SP_E_NOMEM. */
+/* Check that `text` is allowed as a value. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_check(enum config_id id, const char *text, char **ret_error);
 
-/* Does config_allowed limit the values? It does not for filters, whose grammar is in `doc`. */
+/* Return true if config_allowed limits the values. It does not limit filters: their grammar is in `doc`. */
 bool config_is_limited(enum config_id id);
 
 /* Describe the allowed values in `text`, for example "a number from 1 to 10". */

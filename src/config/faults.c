@@ -35,7 +35,7 @@ static void check_value(const struct sink *to, enum config_id id)
         mem_free(error);
 }
 
-/* Is this a variable of the client, or does it not begin as those do? */
+/* Return true for a variable of the client, and for a name that does not begin as those do. */
 static bool known(const char *name)
 {
         return strncmp(name, "SPANCL_", 7) != 0 ||

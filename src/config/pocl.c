@@ -97,10 +97,30 @@ static bool is_there(const char *name)
 
 const char *pocl_sources(void)
 {
+        static const char *const all[2][2] = { { "mdns", "mdns,dht" },
+                                               { "mdns,dns", "mdns,dns,dht" } };
         const char *on = environment_get("POCL_DISCOVERY");
         if (!on || !*on || !strcmp(on, "0"))
                 return "";
-        return is_there("POCL_REMOTE_SEARCH_DOMAINS") ? "mdns,dns" : "mdns";
+        return all[is_there("POCL_REMOTE_SEARCH_DOMAINS")]
+                  [is_there("POCL_REMOTE_DHT_BOOTSTRAP") || is_there("POCL_REMOTE_DHT_KEY")];
+}
+
+const char *pocl_source_setting(enum config_id id)
+{
+        static const struct {
+                enum config_id id;
+                const char *name;
+        } all[] = { { CONFIG_search_domains, "POCL_REMOTE_SEARCH_DOMAINS" },
+                    { CONFIG_dht_bootstrap, "POCL_REMOTE_DHT_BOOTSTRAP" },
+                    { CONFIG_dht_port, "POCL_REMOTE_DHT_PORT" },
+                    { CONFIG_dht_key, "POCL_REMOTE_DHT_KEY" } };
+        for (size_t i = 0; i < array_size(all); i++) {
+                const char *text = all[i].id == id ? environment_get(all[i].name) : NULL;
+                if (text)
+                        return text;
+        }
+        return "";
 }
 
 /* ---- accelerators --------------------------------------------------------------------------- */

@@ -342,6 +342,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.watchers_fail = params->watchers_fail;
+        c->svm.managed = params->managed_svm;
         c->disconnected.answer_ns = params->answer_ns;
         list_init(&c->contexts);
         list_init(&c->progress.deferred);
@@ -479,6 +480,7 @@ struct client *client_get(void)
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
                         .wait_ns = on_loss == CONFIG_WAIT_AUTO ? UINT64_MAX : on_loss,
                         .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
+                        .managed_svm = config_number(CONFIG_svm) != 0,
                         .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,

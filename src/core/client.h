@@ -30,6 +30,7 @@ struct client_params {
         uint64_t answer_ns;  /* session_tick's limit for servers of other processes; 0: none */
         uint64_t wait_ns;    /* and calls that need it wait for so long, then they fail */
         bool watchers_fail;  /* but at once when the application watches a device (device_watch) */
+        bool managed_svm;    /* allocations of clSVMAlloc have views (core/memory/view.h) */
         const char *sources; /* of further servers, as SPANCL_DISCOVERY; NULL: none */
         const char *devices; /* the filter of SPANCL_DEVICES; NULL: all */
         uint64_t sources_ns; /* the first query of devices waits so long for what they find */

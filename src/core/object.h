@@ -137,7 +137,14 @@ struct _cl_context {
         struct deferred end; /* calls them */
         struct list domain_queues;
         struct list svm_chunks; /* core/memory/svm.h */
-        atomic_bool usm;        /* there were device allocations */
+        atomic_bool usm;        /* there was unified shared memory */
+        struct {
+                struct list touched, hot; /* struct view */
+                /* Kernels that may have written any allocation, and where the last one ran. */
+                uint64_t launches;
+                struct server *server;
+                unsigned domain;
+        } views; /* core/memory/view.h */
 };
 
 struct _cl_command_queue {
@@ -155,6 +162,7 @@ struct _cl_command_queue {
         uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
         uint64_t finished;   /* the value of last_event when all was waited for */
+        uint64_t unnamed;    /* the last command without an event */
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
         unsigned
                 unwatched; /* in-order: events that other servers wait for, since one was watched */
@@ -172,6 +180,13 @@ struct mapping {
         size_t origin[3], region[3]; /* image */
         cl_map_flags flags;
         bool waiting; /* in the call that maps it: the application does not have the pointer yet */
+};
+
+/* An allocation of cl_intel_unified_shared_memory. */
+struct usm_kind {
+        cl_uint type;        /* CL_MEM_TYPE_*_INTEL; 0: the memory is none */
+        cl_device_id device; /* by the handle that the application has; NULL: none */
+        cl_bitfield flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
 };
 
 struct _cl_mem {
@@ -199,10 +214,8 @@ struct _cl_mem {
         /* The place of an allocation of shared virtual memory; host_ptr is its address. Such an
          * allocation is no handle of the application's. NULL: a memory object. */
         struct svm_chunk *chunk;
-        /* The device of a device allocation (cl_intel_unified_shared_memory), by the handle that
-         * the application has. NULL: clSVMAlloc made it. */
-        cl_device_id usm;
-        cl_bitfield usm_flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
+        struct usm_kind usm;
+        struct view *view;       /* core/memory/view.h; owned; NULL: it has none */
         struct storage *storage; /* of a root buffer: where its shadow lies; NULL: on its own */
         cl_mem_properties *properties;
         size_t property_count;
@@ -318,7 +331,7 @@ struct _cl_kernel {
          * kernel is not declared there yet. */
         uint64_t *sent;
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
-        bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
+        unsigned char reaches;             /* CL_KERNEL_EXEC_INFO_INDIRECT_*: bits of usm_bit() */
         /* The last call of kernel_is_right: the device, the version, and client.objects.gone at that time. */
         struct {
                 cl_device_id device;

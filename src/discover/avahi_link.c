@@ -17,9 +17,9 @@ struct end {
 
 static void say_absent(struct avahi_link *l, const char *why)
 {
-        if (!l->told)
+        if (!l->reported)
                 fprintf(stderr, "avahi-daemon is not there (%s); the program waits for it\n", why);
-        l->told = true;
+        l->reported = true;
         l->absent();
 }
 
@@ -31,9 +31,9 @@ static void on_state(AvahiClient *client, AvahiClientState state, void *user)
         } else if (state == AVAHI_CLIENT_CONNECTING) {
                 say_absent(l, "no service of that name on the system's D-Bus");
         } else {
-                if (l->told)
+                if (l->reported)
                         fprintf(stderr, "avahi-daemon is there\n");
-                l->told = false;
+                l->reported = false;
                 l->state(client, state);
         }
 }

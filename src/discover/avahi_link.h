@@ -15,11 +15,11 @@ struct avahi_link {
         AvahiSimplePoll *poll;
         AvahiClient *client; /* NULL: none now */
         bool broken;         /* the client is of no use any more */
-        bool told;           /* standard error says that the daemon is not there */
+        bool reported;       /* standard error says so, while the daemon is not there */
         uint64_t again_ns;   /* when to make a client */
 
-        /* Owner's. `state`: the daemon's state, while it is there. `lost`: the objects of the client are about to
-         * be freed. `absent`: there is no daemon now, called each time that this is found. `due_ns` is the time of
+        /* The owner's callbacks. `state`: the daemon's state, while it is there. `lost`: the objects of the client are about to
+         * be freed. `absent`: there is no daemon now; each attempt to connect calls it. `due_ns` is the time of
          * the next call of `expire`; UINT64_MAX: none. */
         void (*state)(AvahiClient *client, AvahiClientState state);
         void (*lost)(void);

@@ -1,7 +1,8 @@
 # Programs that find servers, and publish this one, by libraries that no other program of ours links with. They are
 # built into libexec/spancl, where base/installed.c searches for them.
 set(discover ${PROJECT_SOURCE_DIR}/src/discover)
-spancl_archive(spancl_discover SOURCES ${discover}/dns_message.c ${discover}/line.c
+spancl_archive(spancl_discover SOURCES ${discover}/dht_record.c ${discover}/dht_services.c
+        ${discover}/dns_message.c ${discover}/line.c
         ${discover}/reach.c ${discover}/txt.c
         LINK spancl_common)
 
@@ -22,4 +23,8 @@ if(AVAHI_FOUND)
 endif()
 if(CARES_FOUND)
         spancl_discover_program(discover-dns PkgConfig::CARES dns.c)
+endif()
+if(OPENDHT_FOUND)
+        spancl_discover_program(discover-dht PkgConfig::OPENDHT dht_find.c dht_node.c)
+        spancl_discover_program(advertise-dht PkgConfig::OPENDHT dht_publish.c dht_node.c)
 endif()

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "config/servers.h"
 #include "config/variables.h"
 #include "discover/dns_message.h"
 #include "discover/line.h"
@@ -360,7 +361,7 @@ static bool wait_until(uint64_t deadline_ns)
 
 int main(void)
 {
-        const char *domains = config_text(CONFIG_search_domains);
+        const char *domains = config_source_setting(CONFIG_search_domains);
         const char *servers = config_text(CONFIG_dns_servers);
         struct ares_options options = { .timeout = TIMEOUT_MS, .tries = TRIES };
         int r = ares_library_init(ARES_LIB_INIT_ALL);

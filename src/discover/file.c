@@ -25,10 +25,10 @@ static bool has(const struct records *r, const char *id)
         return false;
 }
 
-/* False: it is there, and can't be read; that is reported once. */
+/* Read the file; a missing one is empty. False: it can't be read, which is reported once. */
 static bool read_file(const char *path, struct buf *ret)
 {
-        static int told;
+        static int reported;
         uint64_t unused;
         int fd = file_open(path, true, &unused);
         int error = fd < 0 ? errno : 0;
@@ -42,23 +42,23 @@ static bool read_file(const char *path, struct buf *ret)
                 file_close(fd);
         if (error == ENOENT)
                 error = 0;
-        if (error && error != told)
+        if (error && error != reported)
                 fprintf(stderr, "discover-file: %s can't be read: %s\n", path, strerror(error));
-        told = error;
+        reported = error;
         return !error;
 }
 
 /* Report the file's servers, and those of `known` that it does not have any more. */
 static void report(const char *path, struct records *known)
 {
-        static struct records now; /* too large for a stack */
+        static struct records now; /* static, because it is too large for a stack */
         struct buf text = { 0 };
         if (!read_file(path, &text)) {
                 buf_fini(&text);
                 return; /* the servers that were known stay */
         }
-        now.told_bad = known->told_bad;
-        now.told_full = known->told_full;
+        now.logged_bad = known->logged_bad;
+        now.logged_full = known->logged_full;
         char *end = (char *)text.data + text.size;
         for (char *line = (char *)text.data, *next; line < end; line = next) {
                 char *newline = memchr(line, '\n', (size_t)(end - line));
@@ -66,7 +66,7 @@ static void report(const char *path, struct records *known)
                 if (*line == '#' || line == newline)
                         continue;
                 if (!records_feed(&now, path, line, (size_t)(next - line)) && newline)
-                        continue; /* not right, or a comment: the reader has said so */
+                        continue; /* a wrong line, which records_feed has logged, or a comment */
                 if (!newline)
                         records_feed(&now, path, "\n", 1);
                 line_put(line, (size_t)(next - line));
@@ -90,7 +90,7 @@ static void wait_for_change(int watch)
                 ;
         if (p[1].revents)
                 exit(0);
-        /* A program that writes a file line by line has soon written all. */
+        /* Wait for a program that writes its file line by line. */
         (void)thread_sleep(SETTLE_NS);
         if (watch_clear(watch))
                 return;

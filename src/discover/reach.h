@@ -11,7 +11,7 @@ enum reach {
         REACH_HOST,
 };
 
-/* The kind of an address. */
+/* Return the kind of an address. */
 enum reach reach_of(const struct ip *ip);
 
 #endif

@@ -156,7 +156,7 @@ static const char *read_member(struct json *j, enum member m, enum discovered_ev
         return json_skip(j) ? NULL : "not valid JSON";
 }
 
-/* Is all there that the event needs? Returns NULL, or the text of the error. */
+/* Check that the record has all that the event needs. Returns NULL, or the text of the error. */
 static const char *check(enum discovered_event event, unsigned seen, struct discovered *d)
 {
         if (event == DISCOVERED_SETTLED)
@@ -195,7 +195,7 @@ int discovered_parse(const char *line, size_t size, enum discovered_event *ret_e
                 enum member m = 0;
                 while (m < MEMBERS && strcmp(name, members[m]) != 0)
                         m++;
-                /* Readers that differ in which one counts could be played off against each other. */
+                /* Of two members with one name, readers may take either one, and an attacker could use that. */
                 if (m < MEMBERS && seen & 1u << m)
                         *ret_why = "a member occurs twice";
                 else

@@ -19,8 +19,8 @@
 #include "os/wakeup.h"
 
 enum {
-        ROUND = 1 << 20,     /* bytes of one source between two calls of `changed` */
-        TELL_NS = 100000000, /* at least so long between two calls */
+        ROUND = 1 << 20,       /* bytes of one source between two calls of `changed` */
+        NOTIFY_NS = 100000000, /* at least so long between two calls */
 };
 
 struct source {
@@ -44,8 +44,8 @@ struct discovery {
 
 /* ---- sources -------------------------------------------------------------------------------- */
 
-/* Those whose word is the network's. */
-static const char *const programs[] = { "mdns", "dns" };
+/* The sources of records that come from the network. */
+static const char *const programs[] = { "mdns", "dns", "dht" };
 
 #define AUTO_PROGRAM "discover-mdns"
 
@@ -80,10 +80,11 @@ static int find_program(const char *name, char path[PATH_MAX], const char **ret_
                 return 0;
         }
         if (!*file)
-                return config_fail(ret_error,
-                                   "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
-                                   "mdns, dns, exec:/PROGRAM and file:/PATH, separated by commas",
-                                   name);
+                return config_fail(
+                        ret_error,
+                        "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
+                        "mdns, dns, dht, exec:/PROGRAM and file:/PATH, separated by commas",
+                        name);
         if (!installed_find(file, path))
                 *path = 0;
         return 0;
@@ -145,8 +146,8 @@ static bool read_source(struct source *s)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Returns what `changed` returns. */
-static bool tell(struct discovery *d)
+/* Call `changed`, and return its result. */
+static bool notify(struct discovery *d)
 {
         size_t count = 0, n = 0;
         bool settled = true;
@@ -178,14 +179,14 @@ static bool tell(struct discovery *d)
 static void *run(void *arg)
 {
         struct discovery *d = arg;
-        bool again = tell(d), changed = false;
-        uint64_t told_ns = clock_now_ns();
+        bool again = notify(d), changed = false;
+        uint64_t notified_ns = clock_now_ns();
         for (;;) {
                 struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
                                                                  .events = POLLIN } };
                 for (size_t i = 0; i < d->source_count; i++)
                         p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
-                uint64_t at = told_ns + (changed ? TELL_NS : DISCOVERY_AGAIN_MS * 1000000ull);
+                uint64_t at = notified_ns + (changed ? NOTIFY_NS : DISCOVERY_AGAIN_MS * 1000000ull);
                 int n = poll_until(p, d->source_count + 1, changed || again ? at : UINT64_MAX);
                 if (n > 0 && p[0].revents) {
                         wakeup_clear(d->wake);
@@ -196,12 +197,12 @@ static void *run(void *arg)
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
                         if (p[i + 1].revents)
                                 changed |= read_source(&d->sources[i]);
-                /* Strangers decide how often records change. */
+                /* Hosts of the network decide how often records change. */
                 uint64_t now = clock_now_ns();
-                if ((changed && now - told_ns >= TELL_NS) || (n == 0 && again)) {
+                if ((changed && now - notified_ns >= NOTIFY_NS) || (n == 0 && again)) {
                         changed = false;
-                        again = tell(d);
-                        told_ns = clock_now_ns();
+                        again = notify(d);
+                        notified_ns = clock_now_ns();
                 }
         }
 }

@@ -23,6 +23,7 @@
 #include "os/wakeup.h"
 #include "trace/trace.h"
 #include "transport/address.h"
+#include "transport/other_end.h"
 #include "transport/own_address.h"
 #include "transport/tls.h"
 
@@ -278,6 +279,8 @@ static void loop_random(void *user, void *out, size_t size);
 
 static void attach_free(struct attach *a)
 {
+        if (a->conn)
+                conn_reset(a->conn); /* the server has attached it */
         conn_close(a->conn);
         condition_fini(&a->given_up);
         lock_fini(&a->lock);
@@ -295,7 +298,7 @@ struct attach_start {
 static bool may_work_later(int status)
 {
         return status == SP_E_LINK || status == SP_E_REFUSED || status == SP_E_TIMEOUT ||
-               status == SP_E_HOST;
+               status == SP_E_HOST || status == SP_E_UNREACH;
 }
 
 /* True: the time has come; false: nobody wants it any more. */
@@ -499,10 +502,9 @@ static int attach_finish(struct io_link *l)
         l->attach = NULL;
         if (r >= 0)
                 r = lane_up(l, lane, conn, &a->reply);
-        else if (lane <= 1)
-                log_error("client", "%s", a->reply.text);
         else
-                log_info("client", "one lane less: %s", a->reply.text);
+                log_at(lane || may_work_later(r) ? LOG_INFO : LOG_ERROR, "client", "%s%s",
+                       lane > 1 ? "one lane less: " : "", a->reply.text);
         if (r == 0)
                 link_pack(&l->lanes.links[lane], a->reply.features, a->loop->compression);
         if (r >= 0 && a->reply.early)
@@ -554,6 +556,10 @@ static void loop_halt(void *user, struct io_link *l)
 
 static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 {
+        /* So that the server does not take this process for ended. */
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                if (l->lanes.links[lane].conn)
+                        conn_reset(l->lanes.links[lane].conn);
         disconnect(l);
         l->status = 0;
         return start_attach(user, l, 0, session_generation(l->lanes.session) + 1,

@@ -8,6 +8,7 @@
 #include "trace/trace.h"
 #include "transport/fabric.h"
 #include "transport/own_address.h"
+#include "transport/shm.h"
 
 enum {
         PIECES = 16,

@@ -74,6 +74,16 @@ struct server_loop {
                 struct arena_bounce bounce;
         } arena;
 
+        /* The client's process (transport/other_end.h); guarded, too. */
+        struct {
+                bool direct;     /* nothing stands in between */
+                bool closed;     /* its system has closed a lane */
+                bool ended;      /* it has ended, and no one comes back */
+                int fd;          /* conn_process; -1: none */
+                uint64_t ask_ns; /* when to poll it again */
+                uint64_t pause_ns;
+        } process;
+
         /* The thread's own. */
         struct list early;
         uint64_t linger_ns; /* UINT64_MAX: lane 0 is up, or was never asked for */
@@ -153,6 +163,9 @@ void serving_end(struct server_loop *l, int status, const char *fmt, ...)
 
 /* The channel of the session, made if there is none. NULL: out of memory. */
 struct channel *channel_of(struct server_loop *l, struct session *s) REQUIRES(l->lock, engine_held);
+
+/* The client's process is the one behind this descriptor, which is taken over (conn_process). */
+void serving_know_process(struct server_loop *l, int fd);
 
 /* Close its connections. */
 void channel_down(struct channel *c);

@@ -95,7 +95,7 @@ bool file_lock_bytes(int fd, uint64_t at, uint64_t size)
 
 int file_duplicate(int fd)
 {
-        return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        return fcntl(fd, F_DUPFD_CLOEXEC, FILE_STDERR + 1);
 }
 
 bool file_close(int fd)
@@ -148,6 +148,16 @@ bool file_pipe(int ret[2])
         return pipe2(ret, O_CLOEXEC) == 0;
 }
 
+void file_widen_pipe(int fd, size_t size)
+{
+        (void)fcntl(fd, F_SETPIPE_SZ, (int)size);
+}
+
+bool file_put(int fd, int place)
+{
+        return dup2(fd, place) >= 0;
+}
+
 bool file_keep_from_programs(int fd)
 {
         return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
@@ -173,7 +183,7 @@ bool file_move(const char *from, const char *to, bool replace)
         return true;
 }
 
-bool file_remove(const char *path)
+bool file_unlink(const char *path)
 {
         return unlink(path) == 0;
 }

@@ -47,7 +47,7 @@ SP_NODISCARD bool file_resize(int fd, uint64_t size);
 /* Lock bytes of the file for this descriptor, until it is closed. False: EAGAIN or EACCES: another one has the lock. */
 SP_NODISCARD bool file_lock_bytes(int fd, uint64_t at, uint64_t size);
 
-/* Return another descriptor of the same file, or -1. */
+/* Return another descriptor of the same file, above the standard ones, or -1. */
 SP_NODISCARD int file_duplicate(int fd);
 
 /* Close it. False: bytes written before may be lost. */
@@ -66,6 +66,12 @@ SP_NODISCARD bool file_never_wait(int fd);
 /* Make a pipe: [0] is read, and [1] is written to. No other program inherits it. */
 SP_NODISCARD bool file_pipe(int ret[2]);
 
+/* Make a pipe hold so many bytes, if the system permits. */
+void file_widen_pipe(int fd, size_t size);
+
+/* Make the descriptor `place` another one of the same file; what it was is closed. Programs inherit it. */
+SP_NODISCARD bool file_put(int fd, int place);
+
 /* Have no program inherit it that starts from now on. False: there is no such descriptor. */
 SP_NODISCARD bool file_keep_from_programs(int fd);
 
@@ -79,7 +85,7 @@ SP_NODISCARD bool file_give(int fd, unsigned user, unsigned group);
 SP_NODISCARD bool file_move(const char *from, const char *to, bool replace);
 
 /* Remove a file that is no folder. False: errno gives the reason. */
-bool file_remove(const char *path);
+bool file_unlink(const char *path);
 
 /* Set the time of the file's last change to now. */
 void file_touch(int fd);

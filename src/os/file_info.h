@@ -1,4 +1,4 @@
-/* The facts that the file system records about a file. No state. */
+/* The file system's record of a file: its kind, size, time and owner. No state. */
 #ifndef SPANCL_OS_FILE_INFO_H
 #define SPANCL_OS_FILE_INFO_H
 

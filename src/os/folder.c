@@ -71,6 +71,11 @@ bool folder_room(const char *path, uint64_t *ret_bytes, bool *ret_names)
         return true;
 }
 
+bool folder_takes_files(const char *path)
+{
+        return access(path, W_OK | X_OK) == 0;
+}
+
 bool folder_exists(const char *path)
 {
         struct stat st;
@@ -117,13 +122,19 @@ int folder_names(const char *path, void (*each)(void *user, const char *name), v
         return 0;
 }
 
-int folder_lock(const char *path)
+int folder_lock(const char *path, unsigned ms)
 {
+        enum { EACH_MS = 10 };
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
-                return fd;
-        int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
+        for (unsigned waited = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; waited += EACH_MS) {
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        break;
+                if (waited >= ms) {
+                        close(fd);
+                        errno = EWOULDBLOCK;
+                        return -1;
+                }
+                usleep(EACH_MS * 1000);
+        }
+        return fd;
 }

@@ -28,9 +28,13 @@ bool folder_is_read_only(const char *path);
  * names. False: errno gives the reason. */
 bool folder_room(const char *path, uint64_t *ret_bytes, bool *ret_names);
 
-/* Lock a folder against other programs that do the same. Returns a descriptor whose close unlocks; -1: EWOULDBLOCK:
- * another one has the lock; other errors: the file system has no locks, or there is no folder. */
-SP_NODISCARD int folder_lock(const char *path);
+/* Return true if this user may make files in the folder. */
+bool folder_takes_files(const char *path);
+
+/* Lock the folder against other programs that lock it, and wait for them up to `ms`. Returns a descriptor, whose close
+ * ends the lock; -1: errno gives the reason, EWOULDBLOCK if another program has it. A file system without locks locks
+ * nothing. */
+SP_NODISCARD int folder_lock(const char *path, unsigned ms);
 
 /* Return true if it is a folder. */
 bool folder_exists(const char *path);

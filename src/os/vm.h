@@ -3,6 +3,7 @@
 #ifndef SPANCL_OS_VM_H
 #define SPANCL_OS_VM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,8 +31,32 @@ void vm_keep_from_children(uint64_t at, size_t size);
 /* Have the system use large pages there, if it can. `at` is a multiple of theirs. */
 void vm_prefer_large_pages(void *at, size_t size);
 
-/* Make any access to these bytes of vm_map's memory end the process by a signal. */
-void vm_close(uint64_t at, size_t size);
+/* Memory of its own file that this process sees twice: at vm_map's address `at`, and at any other
+ * (`ret_other`), where it may always be read and written. Children of fork() have neither. The
+ * caller closes *ret_fd. Errors as vm_map's; SP_E_LIMIT: there are no descriptors. */
+SP_NODISCARD int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other,
+                              int *ret_fd);
+
+/* Find the first bytes of the file from `from` on that take memory, up to `end`. False: none do. */
+bool vm_next_data(int fd, uint64_t from, uint64_t end, uint64_t *ret_begin, uint64_t *ret_end);
+
+/* Has this process used any of these pages since vm_untouch? True if that is not known. */
+bool vm_touched(uint64_t at, size_t size);
+/* Nothing changes, except that vm_touched begins anew. The memory must be vm_map_twice's. */
+void vm_untouch(uint64_t at, size_t size);
+
+/* The size of the kernel's pages. */
+size_t vm_page(void);
+
+enum vm_access {
+        VM_NONE, /* an access ends in a signal */
+        VM_READ,
+        VM_WRITE,
+};
+
+/* Change what may be done at these addresses: whole pages. SP_E_NOMEM: the process has as many
+ * mappings as it may have, and nothing has changed, or only the beginning has. */
+SP_NODISCARD int vm_allow(uint64_t at, size_t size, enum vm_access access);
 
 void vm_unmap(uint64_t at, size_t size);
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include "os/iovec.h"
 
 enum { GCM_KEY = 16, GCM_NONCE = 12, GCM_TAG = 16 };

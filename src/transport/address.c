@@ -169,7 +169,7 @@ void address_put(const struct address *a, char ret[ADDRESS_MAX])
                  *a->key && a->shows_own ? "+" : "");
 }
 
-/* Without the key. */
+/* Write an address without its key. */
 static void show(const struct address *a, char ret[ADDRESS_MAX])
 {
         struct address keyless = *a;

@@ -145,7 +145,7 @@ static ssize_t checked_sendv(struct conn *c, const struct iovec *pieces, int n)
                 if (k->header_left)
                         iov[count++] = (struct iovec){ k->header + CHECKED_HEADER - k->header_left,
                                                        k->header_left };
-                /* Of a record that has begun the same bytes are offered again. */
+                /* The caller offers the rest of a record that has begun again. */
                 size_t rest = pass(&from, k->left, iov, &count, PIECES);
                 while (from.n && rest == k->left && records < RECORDS && count < PIECES - 2) {
                         make_record(k, &from, &all[records], iov, &count);

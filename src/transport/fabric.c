@@ -71,12 +71,12 @@ struct writing {
 struct fabric {
         struct conn base;
         struct conn *inner;
-        int events;        /* the set of connection, endpoint and `bell`; base.fd is the same */
-        int bell;          /* wakes who sleeps, for what another thread has found */
-        struct lock lock;  /* all that follows: the directions share endpoint and connection */
-        struct rma *rma;   /* NULL: bytes go through the connection as they are */
-        bool ready;        /* both endpoints know each other */
-        bool proven;       /* the other endpoint was reached: large pieces go there */
+        int events;       /* the set of connection, endpoint and `bell`; base.fd is the same */
+        int bell;         /* wakes the thread that sleeps, when another thread has found an event */
+        struct lock lock; /* all that follows: the directions share endpoint and connection */
+        struct rma *rma;  /* NULL: bytes go through the connection as they are */
+        bool ready;       /* both endpoints know each other */
+        bool proven;      /* the other endpoint was reached: large pieces go there */
         uint64_t unproven; /* bytes sent before */
         bool failed;       /* the fabric has */
         int status;        /* 0, or SP_E_LINK */
@@ -109,7 +109,7 @@ struct fabric {
                         [PIECES]; /* what the caller has to send, while it waits; it keeps them */
                 int piece_count;
                 struct target to,
-                        to_next; /* the next: told before this side heard that it is done */
+                        to_next; /* the next one: it may arrive before the acknowledgement of `to` */
                 uint16_t place_number;
                 struct writing writes[PIECES];
                 unsigned write_count, posted, written; /* of the place */
@@ -119,13 +119,13 @@ struct fabric {
         struct {
                 struct buf stream; /* of DATA, from stream_head on not taken */
                 size_t stream_head;
-                size_t untold; /* taken, but not told */
+                size_t untold; /* bytes taken that the other side was not notified of */
                 /* Bytes of the stream that come by the fabric: behind those of `stream`, but once
                  * the last of them have their place in front; then `next` come behind. */
                 uint64_t expected, next;
                 struct iovec place;
                 struct rma_region region; /* of it */
-                bool placed;              /* it was told */
+                bool placed;              /* the other side was notified of it */
                 uint16_t number;          /* of the next place */
                 unsigned arrived, coming; /* writes to it; coming 0: not known yet */
         } receiving;
@@ -323,7 +323,7 @@ static int flush(struct fabric *f)
         return 0;
 }
 
-/* With the bytes of `iov` behind it; sent when the caller flushes. */
+/* Append a record and the bytes of `iov` to what the caller's flush sends. */
 static int say(struct fabric *f, const struct record *m, const struct iovec *iov, int n)
 {
         uint8_t header[RECORD];
@@ -787,7 +787,7 @@ static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n) RE
                 return SP_E_LINK;
         if (iov->iov_base != f->receiving.place.iov_base ||
             iov->iov_len < f->receiving.place.iov_len)
-                return lost(f); /* the caller wants it elsewhere now */
+                return lost(f); /* the caller has changed the place */
         if (!is_arrived(f))
                 return SP_E_AGAIN;
         rma_release(f->rma, &f->receiving.region);

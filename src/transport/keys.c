@@ -15,11 +15,10 @@
 #include "os/folder.h"
 #include "os/host.h"
 #include "os/process/process.h"
-#include "os/thread.h"
 
-enum { TOKEN_MIN = 20, LOCK_TRIES = 100, LOCK_EACH_NS = 10000000 };
+enum { TOKEN_MIN = 20, LOCK_MS = 1000 };
 
-/* Without those that look like digits (Crockford's). */
+/* The letters of a code, without the ones that look like digits (Crockford). */
 static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 __attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], int status,
@@ -169,7 +168,7 @@ int keys_write(const char *folder, const char *file, const char *data, bool fres
                 ok = file_move(temp, path, !fresh);
         int error = errno;
         if (!ok)
-                (void)file_remove(temp);
+                (void)file_unlink(temp);
         if (ok)
                 return 0;
         return fail(text, error == EEXIST ? SP_E_BUSY : SP_E_INVAL, "%s can't be written: %s", path,
@@ -180,21 +179,18 @@ void keys_remove(const char *folder, const char *file)
 {
         char path[KEYS_PATH_MAX];
         snprintf(path, sizeof(path), "%s/%s", folder, file);
-        (void)file_remove(path);
+        (void)file_unlink(path);
 }
 
 int keys_lock(const char *folder, char text[KEYS_TEXT_MAX])
 {
-        int r = check_folder(folder, text), fd;
-        if (r < 0)
-                return r;
-        for (int i = 0; (fd = folder_lock(folder)) < 0 && errno == EWOULDBLOCK; i++) {
-                if (i == LOCK_TRIES)
-                        return fail(text, SP_E_BUSY, "another program is changing %s", folder);
-                (void)thread_sleep(LOCK_EACH_NS);
-        }
-        return fd < 0 ? fail(text, SP_E_INVAL, "%s can't be locked: %s", folder, strerror(errno))
-                      : fd;
+        int r = check_folder(folder, text);
+        int fd = r < 0 ? -1 : folder_lock(folder, LOCK_MS);
+        if (r == 0 && fd < 0)
+                r = errno == EWOULDBLOCK
+                            ? fail(text, SP_E_BUSY, "another program is changing %s", folder)
+                            : fail(text, SP_E_INVAL, "%s: %s", folder, strerror(errno));
+        return r < 0 ? r : fd;
 }
 
 /* ---- the last connections ------------------------------------------------------------------- */
@@ -208,7 +204,8 @@ void keys_saw(const char *folder, const char hex[KEYS_HEX + 1])
 {
         char path[KEYS_PATH_MAX + KEYS_HEX];
         seen_path(folder, "", path);
-        (void)!folder_make_new(path);
+        if (!folder_make_new(path) && errno != EEXIST)
+                return;
         seen_path(folder, hex, path);
         int fd = file_create(path);
         if (fd < 0)
@@ -220,16 +217,16 @@ void keys_saw(const char *folder, const char hex[KEYS_HEX + 1])
 uint64_t keys_seen(const char *folder, const char hex[KEYS_HEX + 1])
 {
         char path[KEYS_PATH_MAX + KEYS_HEX];
-        struct file_info f;
+        struct file_info info;
         seen_path(folder, hex, path);
-        return file_info(path, false, &f) ? f.changed_ns / 1000000000 : 0;
+        return file_info(path, true, &info) ? info.changed_ns / 1000000000 : 0;
 }
 
 void keys_unsee(const char *folder, const char hex[KEYS_HEX + 1])
 {
         char path[KEYS_PATH_MAX + KEYS_HEX];
         seen_path(folder, hex, path);
-        (void)file_remove(path);
+        (void)file_unlink(path);
 }
 
 /* ---- identities ----------------------------------------------------------------------------- */

@@ -2,7 +2,9 @@
  * now is one of loopback, else with TLS. Each connect decides anew. */
 #include "base/log.h"
 #include "transport/stream.h"
+#include "transport/tcp.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 static int loopback_connect(const char *address, int timeout_ms, struct conn **ret)
 {

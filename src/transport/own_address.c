@@ -9,7 +9,7 @@ int own_address_watch(void)
 {
         int fd = interface_watch();
         if (fd < 0)
-                log_debug("client", "changes of addresses are not noticed");
+                log_debug("client", "changes of this host's addresses are not noticed");
         return fd;
 }
 

@@ -17,6 +17,8 @@
  *
  * One byte answers the offer: whether the other side has the memory. Until then nothing is sent,
  * because the descriptor may have been lost on the way, for instance by a forwarded socket. */
+#include "transport/shm.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -35,8 +37,9 @@ enum {
         HEADER = 4096,
         RING_MIN = 4096,
         RING_MAX = 1 << 30,
-        STEP = 64 << 10,    /* bytes copied before the other side is told */
-        ROOM_PARTS = 8,     /* of a ring, or a step: who sends is told of room when it is so much */
+        STEP = 64 << 10, /* bytes copied before the other side is notified */
+        ROOM_PARTS =
+                8, /* the sender is notified of room that is such a part of a ring, or a step */
         CALL_MAX = 1 << 20, /* bytes moved in one call */
 };
 
@@ -198,7 +201,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         size_t want = total(iov, n), done = 0;
         if (room(s, tail, &free) < 0)
                 return SP_E_LINK;
-        /* Crumbs are not worth a turn: wait for half a ring. */
+        /* A wake-up for a few bytes costs more than it gains: wait for half a ring. */
         if (free < want && free < s->size / 8)
                 return SP_E_AGAIN;
         for (size_t pos = 0; done < want;) {
@@ -207,7 +210,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                         iov++;
                         continue;
                 }
-                /* As many pieces as a step takes. */
+                /* Copy as many pieces as a step takes. */
                 size_t step = 0;
                 while (step < STEP && step < free && done + step < want) {
                         size_t len = least(least(iov->iov_len - pos, STEP - step), free - step);
@@ -462,7 +465,7 @@ static int hear(int socket, uint8_t *ret, int ret_fds[FDS])
         return n < 0 ? (int)n : 0;
 }
 
-/* Takes over those that it uses. */
+/* Make a conn over the memory of these descriptors. It takes over those that it uses. */
 static int take(struct conn *old, int fds[FDS], struct shm **ret)
 {
         size_t size;

@@ -14,6 +14,11 @@ int stream_status(int error)
                 return SP_E_REFUSED;
         case ETIMEDOUT:
                 return SP_E_TIMEOUT;
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+        case EHOSTDOWN:
+        case ENETDOWN:
+                return SP_E_UNREACH;
         case EADDRINUSE:
                 return SP_E_BUSY;
         case EADDRNOTAVAIL:

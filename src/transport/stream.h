@@ -20,10 +20,6 @@ ssize_t stream_recvv(struct conn *c, const struct iovec *iov, int n);
 void stream_close(struct conn *c);
 void stream_listener_close(struct listener *l);
 
-/* Connect as transport_tcp does, but only if all addresses of the host are loopback. SP_E_AUTH: not
- * all are, and no connection was tried. */
-SP_NODISCARD int tcp_connect_loopback(const struct address *at, int timeout_ms, struct conn **ret);
-
 /* The SP_E_* for an errno of connect, bind or socket. */
 int stream_status(int error);
 

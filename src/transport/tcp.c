@@ -1,3 +1,5 @@
+#include "transport/tcp.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +40,8 @@ struct attempts {
 
 static void note(struct attempts *t, int status)
 {
-        if (!t->status || t->status == SP_E_LINK || t->status == SP_E_HOST)
+        if (!t->status || t->status == SP_E_LINK || t->status == SP_E_HOST ||
+            t->status == SP_E_UNREACH)
                 t->status = status;
 }
 

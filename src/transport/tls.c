@@ -10,6 +10,7 @@
 #include "os/wakeup.h"
 #include "transport/stream.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 #define LOG "tls"
 
@@ -119,8 +120,9 @@ static bool half_renew(struct tls_conn *t, struct half *h, bool seal)
                 return half_start(t, h, seal);
         bool ok = half_to_kernel(t, h, seal);
         if (!ok)
-                log_info(LOG,
-                         "a key is worn out, and this kernel takes no other: the connection ends");
+                log_info(
+                        LOG,
+                        "a key has to be renewed, and this kernel takes no second one: the connection ends");
         return ok;
 }
 
@@ -395,7 +397,7 @@ static size_t record_size(struct tls_conn *t)
         return !t->broken && have >= HEAD + size ? HEAD + size : 0;
 }
 
-/* Of the other side's TLS itself. 0, or the connection has no use any more. */
+/* Handle a record of the other side's TLS itself. 0; SP_E_LINK: the connection ends. */
 static int control(struct tls_conn *t, uint8_t type, const uint8_t *p, size_t size)
 {
         if (type == TYPE_HANDSHAKE && size == sizeof(key_update) && !memcmp(p, key_update, size) &&
@@ -507,7 +509,7 @@ static bool show_rest(struct tls_conn *t)
         return true;
 }
 
-/* Of the other side's TLS itself, as it came from the kernel: `size` bytes, which are in `iov`. 0; SP_E_LINK. */
+/* Handle such a record that the kernel has opened: its `size` bytes are in `iov`. 0; SP_E_LINK. */
 static int control_from_kernel(struct tls_conn *t, uint8_t type, const struct iovec *iov,
                                size_t size)
 {
@@ -542,7 +544,7 @@ static ssize_t recv_by_kernel(struct tls_conn *t, const struct iovec *iov, int n
         return SP_E_LINK;
 }
 
-/* Once, what came behind a handshake having been read. */
+/* Let the kernel open records, once the bytes behind the handshake have been read. */
 static bool rest_to_kernel(struct tls_conn *t)
 {
         if (!t->rx_later || t->in_at < t->in_end)

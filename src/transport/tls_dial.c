@@ -1,3 +1,5 @@
+#include "transport/tls_dial.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>

@@ -48,7 +48,7 @@ static bool remove_stale(const char *path, const struct socket_address *a)
                 return false;
         bool stale = !socket_connect(fd, a) && errno == ECONNREFUSED;
         (void)file_close(fd);
-        return stale && file_remove(path);
+        return stale && file_unlink(path);
 }
 
 static int unix_listen(const char *address, struct listener **ret)
@@ -71,7 +71,7 @@ static int unix_listen(const char *address, struct listener **ret)
         }
         r = stream_listener_new(&transport_unix, fd, ret);
         if (r < 0)
-                (void)file_remove(path);
+                (void)file_unlink(path);
         else
                 snprintf((*ret)->address, sizeof((*ret)->address), "%s%s", scheme, path);
         return r;
@@ -79,7 +79,7 @@ static int unix_listen(const char *address, struct listener **ret)
 
 static void unix_listener_close(struct listener *l)
 {
-        (void)file_remove(l->address + sizeof(scheme) - 1);
+        (void)file_unlink(l->address + sizeof(scheme) - 1);
         stream_listener_close(l);
 }
 

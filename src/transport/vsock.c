@@ -16,6 +16,7 @@
 #include "transport/address.h"
 #include "transport/stream.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 static const char any[] = "any";
 

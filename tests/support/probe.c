@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "loop/server_loop.h"
 #include "os/clock.h"
+#include "transport/other_end.h"
 
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {
@@ -92,6 +93,13 @@ void probe_fini(struct probe *p)
         session_free(p->session);
         mem_free(p->data);
         *p = (struct probe){ 0 };
+}
+
+void probe_drop(struct probe *p, unsigned lane)
+{
+        if (p->lanes[lane].conn)
+                conn_reset(p->lanes[lane].conn);
+        link_down(&p->lanes[lane]);
 }
 
 int probe_attach(struct probe *p, unsigned lane)
@@ -199,7 +207,7 @@ static int finish(struct probe *p, int r)
         if (!r && p->event_status)
                 r = SP_E_UNSUPP;
         if (r < 0)
-                link_down(&p->lanes[1]);
+                probe_drop(p, 1);
         return r;
 }
 

@@ -128,6 +128,14 @@ def good_server_serves_beside_a_missing_one():
         assert done.stdout.count("Device #") == 1, done.stdout + done.stderr
 
 
+def server_that_is_named_twice_gives_its_devices_once():
+    with servers() as s:
+        port = s.ports[0]
+        for places in (f"{at(port)} 127.0.0.1:{port} {at(port)}/0", f"{at(port)}/0 {at(port)}"):
+            done = clinfo(places)
+            assert done.stdout.count("Device #") == 1 and not done.stderr, done.stdout + done.stderr
+
+
 def server_without_devices_is_clear():
     with servers(1, "--devices", "no such device") as s:
         no_devices(at(s.ports[0]), str(s.ports[0]))

@@ -117,7 +117,7 @@ static void sockets_and_the_own_devices_are_servers_too(void **state)
         done(p);
 }
 
-static void what_is_no_server_is_named_in_the_error(void **state)
+static void the_error_names_the_text_that_is_no_server(void **state)
 {
         (void)state;
         static const char *const wrong[] = {
@@ -321,7 +321,7 @@ static void an_option_may_come_without_its_value(void **state)
         (void)state;
         static const char *const args[] = { "--help", "--advertise", "--advertise=mdns",
                                             "--advertise=off" };
-        static const unsigned wanted[] = { 0, 1, 1, 0 };
+        static const unsigned wanted[] = { 0, 3, 3, 0 };
         for (size_t i = 0; i < array_size(args); i++) {
                 char *argv[] = { "spancld", (char *)(uintptr_t)args[i], "--insecure" };
                 struct config_options o;
@@ -345,7 +345,7 @@ static void wrong_options_are_explained(void **state)
                 { "--linger", "86401", "86400" },
                 { "--backend", "cuda", "native, reference" },
                 { "--insecure=yes", NULL, "it takes 0 or 1" },
-                { "--advertise=smoke", NULL, "off, mdns" },
+                { "--advertise=smoke", NULL, "off, dht, mdns" },
                 { "SPANCL_LOG", "debug", "SPANCL_LOG" },
                 { "stray", NULL, "stray" },
         };
@@ -409,7 +409,7 @@ int main(void)
                 cmocka_unit_test(only_a_name_of_loopback_may_go_unencrypted),
                 cmocka_unit_test(other_servers_do_not_reach_a_virtual_machine_by_its_number),
                 cmocka_unit_test(sockets_and_the_own_devices_are_servers_too),
-                cmocka_unit_test(what_is_no_server_is_named_in_the_error),
+                cmocka_unit_test(the_error_names_the_text_that_is_no_server),
                 cmocka_unit_test(too_many_servers_are_an_error),
                 cmocka_unit_test(without_a_variable_the_server_is_localhost),
                 cmocka_unit_test(pocl_s_variables_are_understood),

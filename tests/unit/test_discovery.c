@@ -179,21 +179,21 @@ static void floods_have_bounds(void **state)
                 feed(line);
         }
         assert_int_equal(set.count, RECORDS_MAX);
-        assert_true(set.told_full && !set.told_bad);
+        assert_true(set.logged_full && !set.logged_bad);
         /* A line of 64 KiB is passed over; the next one counts. */
         feed("{\"id\":\"0\",\"addresses\":[\"::1\"],\"port\":1,\"x\":\"");
         for (int i = 0; i < 1024; i++)
                 feed("0123456789012345678901234567890123456789012345678901234567890123");
         assert_false(feed("\"}\n"));
         assert_true(feed("{\"event\":\"gone\",\"id\":\"0\"}\n"));
-        assert_true(set.told_bad);
+        assert_true(set.logged_bad);
         log_threshold = LOG_WARN;
         records_fini(&set);
 }
 
 /* ---- trust ---------------------------------------------------------------------------------- */
 
-static void only_known_keys_and_this_users_word_for_loopback_are_used(void **state)
+static void only_servers_with_known_keys_or_local_records_of_loopback_are_used(void **state)
 {
         (void)state;
         static char servers[] = KEY " gpu1:7777\n";
@@ -475,7 +475,8 @@ int main(void)
                 cmocka_unit_test(hostile_lines_are_refused),
                 cmocka_unit_test(records_appear_change_and_go),
                 cmocka_unit_test(floods_have_bounds),
-                cmocka_unit_test(only_known_keys_and_this_users_word_for_loopback_are_used),
+                cmocka_unit_test(
+                        only_servers_with_known_keys_or_local_records_of_loopback_are_used),
                 cmocka_unit_test(the_application_sees_no_child),
                 cmocka_unit_test(a_program_gets_default_signals_and_no_descriptors),
                 cmocka_unit_test(a_quiet_program_has_no_standard_error),

@@ -110,9 +110,13 @@ TEST(the_supervisors_own_processes_are_none)
 {
         static struct supervisor s;
         supervisor_init(&s);
-        pid_t *const own[] = { &s.spawner.zygote_pid,   &s.janitor.pid,
-                               &s.dialler.pid,          &s.meter.process.pid,
-                               &s.exporter.process.pid, &s.advertiser.process.pid };
+        pid_t *const own[] = { &s.spawner.zygote_pid,
+                               &s.janitor.pid,
+                               &s.dialler.pid,
+                               &s.meter.process.pid,
+                               &s.exporter.process.pid,
+                               &s.advertisers[ADVERTISER_MDNS].process.pid,
+                               &s.advertisers[ADVERTISER_DHT].process.pid };
         for (size_t i = 0; i < array_size(own); i++)
                 *own[i] = start(-1);
         assert_false(orphans_end(&s));

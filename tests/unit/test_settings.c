@@ -301,6 +301,14 @@ static void variables_of_pocl_come_before_files(void **state)
         assert_string_equal(config_sources(), "");
         setenv("POCL_DISCOVERY", "1", 1);
         assert_string_equal(config_sources(), "mdns");
+        assert_string_equal(config_source_setting(CONFIG_dht_key), "spancl");
+        setenv("POCL_REMOTE_DHT_KEY", "lab", 1);
+        assert_string_equal(config_sources(), "mdns,dht");
+        assert_string_equal(config_source_setting(CONFIG_dht_key), "lab");
+        setenv("SPANCL_DHT_KEY", "own", 1);
+        assert_string_equal(config_source_setting(CONFIG_dht_key), "own");
+        unsetenv("SPANCL_DHT_KEY");
+        unsetenv("POCL_REMOTE_DHT_KEY");
         setenv("SPANCL_DISCOVERY", "none", 1);
         assert_string_equal(config_sources(), "");
         unsetenv("SPANCL_DISCOVERY");

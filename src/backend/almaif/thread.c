@@ -1,5 +1,10 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/thread.h"
 
+#include "backend/almaif/code.h"
+#include "backend/almaif/command.h"
+#include "backend/almaif/launch.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/transfer.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -104,7 +109,7 @@ void *thread_host(void *arg)
 
 /* ---- a unit's ring -------------------------------------------------------------------------- */
 
-/* Look, longer and longer after. */
+/* Poll the signal, with pauses that grow. */
 static void nap(struct unit *u, struct window *signals, uint64_t at) EXCLUDES(almaif_held)
 {
         for (uint64_t pause = NAP_MIN_NS; pause <= NAP_MAX_NS; pause *= 2) {
@@ -114,7 +119,7 @@ static void nap(struct unit *u, struct window *signals, uint64_t at) EXCLUDES(al
         }
 }
 
-/* Until the signal at `at` is not pending, or it is time to look around. */
+/* Wait until the signal at `at` is not pending, or until it is time to check other work. */
 static void wait_signal(struct unit *u, uint64_t at) EXCLUDES(almaif_held)
 {
         struct domain *d = u->domain;

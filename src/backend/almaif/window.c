@@ -43,7 +43,7 @@ uint64_t window_load64(struct window *w, uint64_t at)
 {
         if (w->map && at % 8 == 0)
                 return __atomic_load_n((uint64_t *)at_map(w, at), __ATOMIC_ACQUIRE);
-        /* In halves: again if the upper one changed meanwhile. */
+        /* Read both halves; read again if the upper one has changed meanwhile. */
         uint32_t high = window_load32(w, at + 4), low, before;
         do {
                 before = high;

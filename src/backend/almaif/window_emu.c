@@ -1,5 +1,5 @@
-/* An emulator that is a thread of this process: an accelerator for programs that want to be tried without one. All
- * windows on the same name see the same one; it ends with the last of them. */
+/* An emulator that is a thread of this process: it runs programs for accelerators without one. All windows on
+ * one name share an emulator, which ends with the last of them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ static void emulated_unref(struct emulated *e)
         mem_free(e);
 }
 
-/* Opened anew, so that locks are the window's own. */
+/* Open the memory anew, so that locks are the window's own. */
 static int open_emu(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
         struct file_info file;

@@ -1,5 +1,7 @@
 #include "backend/native/notify.h"
 
+#include "backend/native/context.h"
+
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
 #include "base/log.h"
@@ -105,7 +107,7 @@ static void report(struct backend_event *e)
         drop(e);
 }
 
-/* Does its native event say that it is over? */
+/* Return true if the native event has completed. */
 static bool ask(struct backend_event *e)
 {
         cl_int status = CL_SUBMITTED;
@@ -264,7 +266,7 @@ static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *user)
                 report(e);
 }
 
-/* By a thread of ours or the driver's. */
+/* Have another thread wait for the event: a notifier's or the driver's. */
 static void wait_elsewhere(struct backend_event *e)
 {
         struct backend_queue *q = e->queue;

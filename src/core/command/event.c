@@ -12,6 +12,7 @@
 #include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
+#include "core/memory/view.h"
 #include "core/progress.h"
 #include "core/status.h"
 #include "trace/trace.h"
@@ -490,7 +491,7 @@ cl_int event_status(cl_event e)
 bool event_is_settled(void *event)
 {
         cl_event e = event;
-        return event_is_done(e) || (e->server && server_refuses(e->server));
+        return event_is_done(e) || (e->server && server_fails(e->server));
 }
 
 struct wait {
@@ -539,6 +540,8 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
                         server_ask_clock(q->device->server);
         }
         client_wait(c, all_done, &w);
+        if (count)
+                views_waited(events[0]->context);
         bool failed = false;
         for (cl_uint i = 0; i < count; i++) {
                 failed |= events[i]->status < 0;

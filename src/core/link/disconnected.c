@@ -28,11 +28,29 @@ bool server_tries_in_vain(struct server *s)
         return s->disconnected.losses >= LOSSES_MAX;
 }
 
-static void tell(struct server *s, const char *what) REQUIRES(client_held)
+static void explain(struct server *s) REQUIRES(client_held)
+{
+        if (*s->disconnected.untold)
+                log_at(s->disconnected.untold_level, "client", "the server %s %s", server_name(s),
+                       s->disconnected.untold);
+        s->disconnected.untold[0] = '\0';
+}
+
+void server_say(struct server *s, enum log_level level, const char *text)
+{
+        struct client *c = s->client;
+        s->disconnected.untold_level = level;
+        snprintf(s->disconnected.untold, sizeof(s->disconnected.untold), "%s", text);
+        if (c->wait.waiters)
+                explain(s);
+        else
+                log_info("client", "the server %s %s", server_name(s), text);
+}
+
+static void notify(struct server *s, const char *what) REQUIRES(client_held)
 {
         char line[256];
         snprintf(line, sizeof(line), "SpanCL: the server %s %s", server_name(s), what);
-        log_warn("client", "the server %s %s", server_name(s), what);
         contexts_notify(s, line);
 }
 
@@ -77,7 +95,10 @@ void server_disconnected(struct server *s)
         uint64_t now = client_now_ns(c);
         uint64_t patience = patience_of(c);
         s->disconnected.refuse_at_ns = patience < UINT64_MAX - now ? now + patience : UINT64_MAX;
-        tell(s, "can't be reached; its commands continue, and the client tries to reconnect");
+        const char *text =
+                "can't be reached; its commands continue, and the client tries to reconnect";
+        server_say(s, LOG_WARN, text);
+        notify(s, text);
         if (!patience)
                 refuse(s);
         found_lost(s);
@@ -103,7 +124,11 @@ void server_back(struct server *s)
         s->disconnected.refusing = false;
         s->sending.last_traffic = client_now_ns(s->client);
         server_set_available(s, true);
-        tell(s, "is connected again");
+        if (*s->disconnected.untold) /* no call has met the loss */
+                s->disconnected.untold[0] = '\0';
+        else
+                log_warn("client", "the server %s is connected again", server_name(s));
+        notify(s, "is connected again");
         if (s->sending.bulk_lane) { /* either side may have some to go on with */
                 s->sending.bulk_lane = false;
                 server_want_bulk(s, UINT64_MAX);
@@ -117,6 +142,12 @@ bool server_refuses(const struct server *s)
         return s->state == SERVER_LOST || server_ends(s) ||
                (s->state == SERVER_DISCONNECTED &&
                 (s->disconnected.refusing || s->client->closing));
+}
+
+bool server_fails(struct server *s)
+{
+        explain(s);
+        return server_refuses(s);
 }
 
 void servers_watched(struct client *c)
@@ -146,9 +177,11 @@ static int tick_answers(struct server *s, uint64_t now) REQUIRES(client_held)
         int r = session_tick(s->session, counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
                              c->disconnected.answer_ns, now);
         if (r < 0)
-                log_warn("client", "the server %s: %s for %llu ms: the client reconnects",
-                         server_name(s), session_overdue(s->session),
-                         (unsigned long long)(c->disconnected.answer_ns / 1000000));
+                log_warn(
+                        "client",
+                        "the server %s: %s for %llu ms (SPANCL_ANSWER_TIMEOUT): the client reconnects",
+                        server_name(s), session_overdue(s->session),
+                        (unsigned long long)(c->disconnected.answer_ns / 1000000));
         return r;
 }
 
@@ -158,8 +191,10 @@ static int tick_silence(struct server *s, uint64_t now) REQUIRES(client_held)
         s->disconnected.silence_ns = UINT64_MAX;
         if (!c->io->silent || !c->io->silent(c->io_user, s->link, now, &s->disconnected.silence_ns))
                 return 0;
-        log_warn("client", "the server %s: its host acknowledges nothing: the client reconnects",
-                 server_name(s));
+        log_warn(
+                "client",
+                "the server %s: its host acknowledges nothing (SPANCL_LINK_TIMEOUT): the client reconnects",
+                server_name(s));
         return SP_E_LINK;
 }
 

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_SERVER_H
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "config/server_spec.h"
 #include "core/link/request.h"
 #include "core/state.h"
@@ -64,6 +65,8 @@ struct server {
                 bool redialled;  /* being connected again */
                 bool refusing;   /* calls do not wait for it any more */
                 uint64_t refuse_at_ns;
+                enum log_level untold_level;
+                char untold[160]; /* the loss that no call has met yet; "": none */
                 uint64_t
                         silence_ns; /* when to ask for its host's silence again (client_io.silent) */
         } disconnected;

@@ -61,7 +61,9 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         bool stays = range_set_has(&at->current, r); /* as where one kernel follows another */
         for (size_t i = 0; i < p->count; i++)
                 stays &= &p->replicas[i] == at || !p->replicas[i].current.count;
-        int e = writer_add(at, (struct writer){ .range = r, .event = event, .queue = queue });
+        int e = event ? writer_add(at,
+                                   (struct writer){ .range = r, .event = event, .queue = queue })
+                      : 0;
         if (e < 0 || stays)
                 return e;
         /* With room for one more range everywhere nothing below can fail. */

@@ -71,8 +71,9 @@ static inline struct replica *placement_find(const struct placement *p, uint32_t
         return NULL;
 }
 
-/* Bytes r were written at the location by command `event` in the in-order queue `queue` (0: out of
- * order): current there and nowhere else. SP_E_NOMEM: nothing is claimed to be current that is not. */
+/* Bytes r were written at the location by command `event` (0: by no command, and nothing waits for
+ * it) in the in-order queue `queue` (0: out of order): current there and nowhere else. SP_E_NOMEM:
+ * nothing is claimed to be current that is not. */
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
 

@@ -98,7 +98,7 @@ int kernel_clone(cl_kernel from, cl_kernel *ret)
         }
         for (unsigned i = 0; i < array_size(from->reached) && !r; i++)
                 r = kernel_set_reach(k, i, from->reached[i].count, from->reached[i].at);
-        k->reaches_usm = from->reaches_usm;
+        k->reaches = from->reaches;
         if (r < 0) {
                 kernel_release(k);
                 return r;

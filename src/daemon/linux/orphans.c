@@ -37,9 +37,12 @@ static long filters_of(pid_t pid)
 static bool is_ours(const struct supervisor *s, pid_t pid)
 {
         if (pid == s->spawner.zygote_pid || pid == s->janitor.pid || pid == s->dialler.pid ||
-            pid == s->meter.process.pid || pid == s->exporter.process.pid ||
-            pid == s->advertiser.process.pid)
+            pid == s->meter.process.pid || pid == s->exporter.process.pid)
                 return true;
+        for (size_t i = 0; i < ADVERTISERS; i++) {
+                if (s->advertisers[i].process.pid == pid)
+                        return true;
+        }
         list_each(w, &s->workers, struct worker, link)
         {
                 if (w->pid == pid)

@@ -68,7 +68,8 @@ bool refusals_answer(struct refusals *r, int worker)
                 (void)ioctl(r->fd, SECCOMP_IOCTL_NOTIF_SEND, &response);
                 if (++r->answers < REFUSALS_MAX)
                         return true;
-                log_warn(LOG, "worker %d: %d system calls were refused; more fail without a word",
+                log_warn(LOG,
+                         "worker %d: %d system calls were refused; further ones are not logged",
                          worker, REFUSALS_MAX);
         } else if (any ? errno == ENOENT || errno == EINTR : !p.revents) {
                 return true; /* a signal has ended the thread or its call */

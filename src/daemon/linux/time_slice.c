@@ -22,7 +22,7 @@ enum {
 
 /* Set the slice of a thread; 0: the kernel's default. A thread with another scheduler keeps it,
  * because somebody chose it on purpose. */
-static void set_turn(pid_t thread, uint64_t ns)
+static void set_slice(pid_t thread, uint64_t ns)
 {
         const struct {
                 uint32_t size, policy;
@@ -47,7 +47,7 @@ static void set_time_slice(pid_t worker, uint64_t ns)
         DIR *threads = opendir(path);
         for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++)
                 if (entry->d_name[0] != '.')
-                        set_turn((pid_t)strtol(entry->d_name, NULL, 10), ns);
+                        set_slice((pid_t)strtol(entry->d_name, NULL, 10), ns);
         if (threads)
                 closedir(threads);
 }

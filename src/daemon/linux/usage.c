@@ -436,6 +436,13 @@ static void add_up(struct scan *s)
                             (sums[IN_MEMORY] > s->shared_bytes ? sums[IN_MEMORY] : s->shared_bytes);
 }
 
+int usage_folder(pid_t pid)
+{
+        char path[32];
+        snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+        return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 bool usage_can_look(int folder)
 {
         struct statx st;

@@ -46,6 +46,9 @@ struct usage {
         bool moving;
 };
 
+/* Open the folder of a process (/proc/PID). Returns its descriptor, for the caller to file_close(); -1. */
+int usage_folder(pid_t pid);
+
 /* Return true if this process may inspect that one. */
 bool usage_can_look(int folder);
 

@@ -1,14 +1,15 @@
 #include "daemon/sensors/sensors.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/linux/rights.h"
+#include "os/poll.h"
+#include "os/process/library.h"
+#include "os/process/process.h"
 
 enum { IDLE_MS = 60000, DEVICES_MAX = 32, NAME_SIZE = 96 };
 
@@ -27,7 +28,7 @@ struct nvml {
 /* Load the library. False: there is none, or no driver. */
 static bool load(struct nvml *n)
 {
-        void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+        struct library *library = library_load("libnvidia-ml.so.1", LIBRARY_FOR_EVER);
         const struct {
                 const char *name;
                 void *to;
@@ -42,7 +43,7 @@ static bool load(struct nvml *n)
                 { "nvmlDeviceGetPowerUsage", &n->power },
         };
         for (size_t i = 0; i < array_size(all); i++) {
-                void *found = library ? dlsym(library, all[i].name) : NULL;
+                void *found = library ? library_symbol(library, all[i].name) : NULL;
                 if (!found)
                         return false;
                 memcpy(all[i].to, &found, sizeof(found));
@@ -98,8 +99,8 @@ int sensors_main(void)
 {
         static struct control c; /* static because it is large */
         static struct nvml n;
-        prctl(PR_SET_NAME, "spancld-sensors");
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        process_name("spancld-sensors");
+        rights_gain_none();
         if (!load(&n))
                 return answer(NULL) < 0;
         struct pollfd p = { .fd = CONTROL_FD, .events = POLLIN };

@@ -1,18 +1,17 @@
 #include "daemon/supervisor/metering.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
+#include "daemon/linux/usage.h"
 #include "daemon/supervisor/workers.h"
 #include "daemon/upkeep/meter.h"
 #include "loop/arena.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 enum { AGAIN_MS = 1000, HEAR_BATCH = 64 };
 
@@ -72,10 +71,9 @@ static int start(struct supervisor *s)
 /* Send a session to the meter. False: try again later. */
 static bool tell(struct supervisor *s, struct worker *w)
 {
-        char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)], path[32];
-        snprintf(path, sizeof(path), "/proc/%d", (int)w->pid);
+        char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)];
         /* The process number stays the worker's until the supervisor has waited for it. */
-        int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int folder = usage_folder(w->pid);
         if (folder < 0)
                 return false;
         uint64_t number = ++s->meter.last;
@@ -86,7 +84,7 @@ static bool tell(struct supervisor *s, struct worker *w)
         n = (size_t)(stpcpy(text + n, w->scratch) - text) + 1;
         n = (size_t)(stpcpy(text + n, w->grant.owner) - text) + 1;
         int r = control_send(s->meter.process.control, CONTROL_MEASURE, bytes_of(text, n), folder);
-        close(folder);
+        (void)file_close(folder);
         if (!r)
                 w->measured = number;
         return !r;

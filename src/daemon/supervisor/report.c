@@ -1,11 +1,11 @@
 #include "daemon/supervisor/report.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/process/process.h"
 #include "proto/info.h"
 #include "session/hello.h"
 
@@ -98,7 +98,7 @@ static int put_device(const struct supervisor *s, const struct health_device *d,
 static int put_exchange(struct buf *records, struct buf *out)
 {
         const struct wire_session_stats m = {
-                .process = (uint64_t)getpid(),
+                .process = (uint64_t)process_self(),
                 .name = bytes_str(""),
                 .links = bytes_of(records->data, records->size),
         };

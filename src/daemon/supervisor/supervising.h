@@ -110,14 +110,17 @@ struct exporter_process {
         uint64_t look;             /* the number of its last query */
 };
 
-/* The program that publishes this server (advertising.h). */
+/* A program that publishes this server (advertising.h). */
 struct advertiser {
         struct helper process;
-        uint64_t tell_ns; /* when to tell a change */
-        char id[33];      /* of this run, in hex */
-        unsigned load;    /* the number of sessions that it knows */
-        bool keyed;       /* it knows the key */
+        uint64_t tell_ns;       /* when to tell a change */
+        uint64_t renew_ns;      /* when to tell the record again */
+        char id[33];            /* of this run, in hex */
+        unsigned load;          /* the number of sessions that it knows */
+        char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
 };
+
+enum { ADVERTISER_MDNS, ADVERTISER_DHT, ADVERTISERS };
 
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
@@ -135,8 +138,8 @@ struct counts {
         uint64_t begun; /* sessions */
         uint64_t lost;  /* sessions that ended by a crash or over a limit */
         uint64_t refused[REFUSED_COUNT];
-        uint64_t warn_due_ns; /* when the log would have told of all refusals at its rate */
-        uint64_t unwarned;    /* refusals since, of which the log does not tell */
+        uint64_t warn_due_ns; /* when all refusals so far would be in the log at its rate */
+        uint64_t unwarned;    /* refusals since then that are not in the log */
 };
 
 struct supervisor {
@@ -146,7 +149,7 @@ struct supervisor {
         struct helper dialler;
         struct meter_process meter;
         struct exporter_process exporter;
-        struct advertiser advertiser;
+        struct advertiser advertisers[ADVERTISERS];
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;

@@ -205,7 +205,8 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .meter.process = helper_of("meter", SOURCE_METER),
                 .sensors.process = helper_of("sensors", SOURCE_SENSORS),
                 .exporter.process = helper_of("exporter", SOURCE_EXPORTER),
-                .advertiser.process = helper_of("advertiser", SOURCE_HELPER_LOG),
+                .advertisers = { { .process = helper_of("advertise-mdns", SOURCE_HELPER_LOG) },
+                                 { .process = helper_of("advertise-dht", SOURCE_HELPER_LOG) } },
                 .clients.watch = -1,
                 .events.set = -1,
                 .events.signals = -1,
@@ -252,7 +253,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         if (s.stopping || s.draining)
                 notify_send("STOPPING=1");
         s.stopping = true;
-        advertiser_stop(&s); /* first: nobody new should come */
+        advertiser_withdraw(&s); /* first: nobody new should come */
         listeners_close(&s.listeners);
         pending_drop_all(&s);
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
@@ -262,6 +263,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         helper_stop(&s, &s.sensors.process);
         helper_stop(&s, &s.dialler);
         exporter_stop(&s);
+        advertiser_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);

@@ -29,6 +29,25 @@ bool interface_name(unsigned number, char ret[INTERFACE_NAME_MAX])
         return if_indextoname(number, ret) != NULL;
 }
 
+static bool is_of_link(const struct ip *ip)
+{
+        return ip->size == IP_V6 && ip->bytes[0] == 0xfe && (ip->bytes[1] & 0xc0) == 0x80;
+}
+
+void interface_each_address(void (*each)(void *user, const struct ip *ip), void *user)
+{
+        struct ifaddrs *all;
+        if (getifaddrs(&all) < 0)
+                return;
+        for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+                struct ip ip;
+                if (a->ifa_addr && !(a->ifa_flags & IFF_LOOPBACK) &&
+                    ip_of_socket(a->ifa_addr, &ip) && !is_of_link(&ip))
+                        each(user, &ip);
+        }
+        freeifaddrs(all);
+}
+
 bool interface_is_up_with(const struct ip *ip)
 {
         const unsigned up = IFF_UP | IFF_RUNNING;

@@ -14,6 +14,10 @@ unsigned interface_with(const struct ip *ip);
 /* Get the name of an interface. False: there is none with this number. */
 bool interface_name(unsigned number, char ret[INTERFACE_NAME_MAX]);
 
+/* Call `each` for every address of this host that other hosts may reach: not for those of loopback, and not for those
+ * of IPv6 that are valid on one link only. */
+void interface_each_address(void (*each)(void *user, const struct ip *ip), void *user);
+
 /* Return true if an interface that is up and has a link has the address; also if that is not known. */
 bool interface_is_up_with(const struct ip *ip);
 

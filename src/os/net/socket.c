@@ -7,6 +7,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum { STATE_CLOSE_WAIT = 8 }; /* libc's TCP_CLOSE_WAIT, whose header excludes the system's */
+
 int socket_new(const struct socket_address *like)
 {
         return socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -177,7 +183,47 @@ bool socket_tcp_state(int fd, struct socket_tcp_state *ret)
                 .rate = info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate,
                 .owes = info.tcpi_unacked || info.tcpi_probes,
                 .unsent = info.tcpi_notsent_bytes != 0,
+                .closed = info.tcpi_state == STATE_CLOSE_WAIT,
                 .heard_ms = info.tcpi_last_ack_recv,
         };
         return true;
+}
+
+int socket_other_process(int fd)
+{
+        int process;
+        socklen_t size = sizeof(process);
+        return getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &size) < 0 ? -1 : process;
+}
+
+void socket_reset_later(int fd)
+{
+        const struct linger at_once = { .l_onoff = 1 };
+        int domain;
+        socklen_t size = sizeof(domain);
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+            (domain == AF_INET || domain == AF_INET6))
+                (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+static bool can_bind_udp(const struct sockaddr *at, socklen_t size)
+{
+        const int one = 1;
+        int fd = socket(at->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return true; /* the system lacks this family */
+        if (at->sa_family == AF_INET6)
+                (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+        bool free = bind(fd, at, size) == 0;
+        close(fd);
+        return free;
+}
+
+bool socket_port_is_free(unsigned port)
+{
+        const struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+        const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+                                         .sin6_port = htons((uint16_t)port) };
+        return can_bind_udp((const void *)&v4, sizeof(v4)) &&
+               can_bind_udp((const void *)&v6, sizeof(v6));
 }

@@ -47,6 +47,13 @@ SP_NODISCARD bool socket_adopt(int fd);
 /* Get the number of the user whose process is at the other end of a Unix socket. False: it is not known. */
 bool socket_other_user(int fd, unsigned *ret);
 
+/* Open a descriptor that is readable once the process has ended that connected a Unix socket. -1: the system can't
+ * tell (before Linux 6.5). The caller closes it. */
+int socket_other_process(int fd);
+
+/* Reset a connection of IP when it is closed: unsent bytes are dropped. Harmless for other sockets. */
+void socket_reset_later(int fd);
+
 /* End the connection for all processes that have its socket. The descriptor stays open. */
 void socket_shut(int fd);
 
@@ -56,6 +63,9 @@ void socket_end_sending(int fd);
 /* Make a connected pair of stream sockets whose calls wait, or of sockets that carry packets (SOCK_SEQPACKET). */
 SP_NODISCARD bool socket_pair_streams(int ret[2]);
 SP_NODISCARD bool socket_pair_packets(int ret[2]);
+
+/* Return true if no program of this host receives UDP's packets at the port, of IPv4 or of IPv6. */
+bool socket_port_is_free(unsigned port);
 
 /* Let sends that wait do so for this time at most. */
 void socket_limit_sending(int fd, unsigned timeout_ms);
@@ -70,6 +80,7 @@ struct socket_tcp_state {
         uint64_t rate; /* bytes per second that it carried; 0: not known, or the sender was idle */
         bool owes;     /* the other host must acknowledge bytes, or a probe of its window */
         bool unsent;   /* bytes wait here to be sent */
+        bool closed;   /* the other side has closed it in order, and it was not reset since */
         uint32_t heard_ms;      /* the age of the last acknowledgement */
         uint64_t round_trip_ns; /* to the other host and back; 0: not known */
 };

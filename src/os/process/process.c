@@ -69,6 +69,17 @@ void process_kill(pid_t pid)
         (void)kill(pid, SIGKILL);
 }
 
+bool process_was_killed(int status)
+{
+        return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+bool process_has_ended(pid_t pid)
+{
+        siginfo_t info = { 0 };
+        return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
 bool process_is_child(pid_t pid)
 {
         siginfo_t info;

@@ -46,6 +46,12 @@ struct process_usage {
         uint64_t memory_peak_bytes;
 };
 
+/* Return true if this status is that of a process that process_kill, or somebody else, has killed (SIGKILL). */
+bool process_was_killed(int status);
+
+/* Return true if this child has ended, and was not collected. */
+bool process_has_ended(pid_t pid);
+
 /* Kill it (SIGKILL). Its number must be a child's that was not collected yet. */
 void process_kill(pid_t pid);
 

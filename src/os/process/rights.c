@@ -1,6 +1,7 @@
 #include "os/process/rights.h"
 
 #include <grp.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -19,7 +20,7 @@ static void limit(__rlimit_resource_t what, rlim_t value)
         (void)setrlimit(what, &r);
 }
 
-void rights_drop(void)
+void rights_drop_but_threads(void)
 {
         if (!geteuid()) {
                 const struct passwd *nobody = getpwnam("nobody");
@@ -33,10 +34,22 @@ void rights_drop(void)
                 fprintf(stderr, "the process keeps its folder: it can't enter /\n");
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        (void)mallopt(M_ARENA_MAX,
+                      1); /* each thread's heap would reserve much of the limited addresses */
         limit(RLIMIT_CORE, 0);
-        limit(RLIMIT_NPROC, 0);
         limit(RLIMIT_NOFILE, DESCRIPTORS);
 #ifndef SPANCL_SANITIZED
         limit(RLIMIT_AS, (rlim_t)MEMORY_MIB << 20);
 #endif
+}
+
+void rights_end_threads(void)
+{
+        limit(RLIMIT_NPROC, 0);
+}
+
+void rights_drop(void)
+{
+        rights_drop_but_threads();
+        rights_end_threads();
 }

@@ -7,4 +7,8 @@
  * standard error reports if it is root's. */
 void rights_drop(void);
 
+/* The same in two steps, for a program that starts threads between them. */
+void rights_drop_but_threads(void);
+void rights_end_threads(void);
+
 #endif

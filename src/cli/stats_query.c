@@ -1,4 +1,4 @@
-#include "cli/look.h"
+#include "cli/stats_query.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,9 +39,9 @@ static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
         }
 }
 
-/* The server closes behind the last message. */
-int look_hear(struct conn *conn, int timeout_ms,
-              void (*each)(void *user, const struct wire_session_stats *m), void *user)
+/* The server closes the connection after its last message. */
+int stats_query_receive(struct conn *conn, int timeout_ms,
+                        void (*each)(void *user, const struct wire_session_stats *m), void *user)
 {
         const uint64_t deadline_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
         auto_clean(buf_fini) struct buf b = { 0 };
@@ -58,13 +58,13 @@ int look_hear(struct conn *conn, int timeout_ms,
         return r;
 }
 
-static void on_told(void *user, const struct wire_session_stats *m)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
         snapshot_take(user, m);
 }
 
-int look_at(const struct server_spec *spec, int timeout_ms, struct snapshot *ret,
-            char text[LOOK_TEXT_MAX])
+int stats_query(const struct server_spec *spec, int timeout_ms, struct snapshot *ret,
+                char text[STATS_QUERY_TEXT_MAX])
 {
         struct dial_reply reply = { 0 };
         struct conn *conn;
@@ -77,14 +77,14 @@ int look_at(const struct server_spec *spec, int timeout_ms, struct snapshot *ret
         *ret = (struct snapshot){ 0 };
         int r = loop_connect(&p, &conn, &reply);
         if (r < 0) {
-                snprintf(text, LOOK_TEXT_MAX, "%s", reply.text);
+                snprintf(text, STATS_QUERY_TEXT_MAX, "%s", reply.text);
                 return r;
         }
-        r = look_hear(conn, timeout_ms, on_told, ret);
+        r = stats_query_receive(conn, timeout_ms, on_stats, ret);
         conn_close(conn);
         ret->taken_ns = clock_now_ns();
         if (r < 0) {
-                snprintf(text, LOOK_TEXT_MAX, "%s: %s", spec->name, status_text(r));
+                snprintf(text, STATS_QUERY_TEXT_MAX, "%s: %s", spec->name, status_text(r));
                 snapshot_fini(ret);
         }
         return r;
