@@ -10,6 +10,8 @@ const struct argument_option argument_options[] = {
         { "--server", "S",
           "use this server, not those of SPANCL_SERVERS; the option may occur several times" },
         { "--quick", "", "do not measure the bandwidth of the links" },
+        { "--discover", "",
+          "show also the servers that discovery finds, and why each device is or is not taken" },
         { "--watch", "", "go on, and show what changes" },
         { "--json", "", "print JSON for programs, an object in each line (docs/JSON.md)" },
         { "--once", "", "print one table and exit" },

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/list_found.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/stats_query.h"
@@ -275,6 +276,8 @@ int command_list(int argc, char **argv)
         struct queried at;
         bool flags[2] = { false };
         size_t failed = 0;
+        if (argc == 1 && !strcmp(argv[0], "--discover"))
+                return list_found(options_timeout());
         if (options_query("list", argc, argv, (const char *const[]){ "--quick", "--json", NULL },
                           flags, &at) < 0)
                 return 2;
