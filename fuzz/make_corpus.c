@@ -381,6 +381,16 @@ static void put_session(struct buf *b)
         size_t mark;
         need(info_begin(b, INFO_SESSION, &mark) == 0);
         need(info_put_u64(b, INFO_SESSION_MEMORY, 4096) == 0);
+        need(info_put_u64(b, INFO_SESSION_COMMANDS, 3) == 0);
+        need(info_put_u64(b, INFO_SESSION_ROUND_TRIP, UINT64_MAX) == 0);
+        for (uint64_t i = 0; i < 2; i++) {
+                size_t inner;
+                need(info_begin(b, INFO_USE, &inner) == 0);
+                need(info_put_u64(b, INFO_USE_DEVICE, i * UINT64_MAX) == 0);
+                need(info_put(b, INFO_USE_NAME, "gpu\x1b[2J", 7) == 0);
+                need(info_put_u64(b, INFO_USE_BUSY_NS, i * 5) == 0);
+                info_end(b, inner);
+        }
         info_end(b, mark);
         need(info_begin(b, INFO_LINK, &mark) == 0);
         need(info_put_u64(b, INFO_LINK_PEER, 1) == 0);
@@ -402,6 +412,13 @@ static void put_server(struct buf *b)
         need(info_begin(b, INFO_HEALTH, &mark) == 0);
         need(info_put_u64(b, INFO_HEALTH_STATE, INFO_HEALTH_OUT_OF_SERVICE) == 0);
         need(info_put(b, INFO_HEALTH_NAME, "\"\\\x1b", 3) == 0);
+        for (unsigned key = INFO_SENSOR_BUSY; key <= INFO_SENSOR_POWER; key++)
+                need(info_put_u64(b, key, key % 2 ? 50 : UINT64_MAX) == 0);
+        info_end(b, mark);
+        need(info_begin(b, INFO_ORIGIN, &mark) == 0);
+        need(info_put(b, INFO_ORIGIN_CLIENT, "alice@gpu1", 10) == 0);
+        need(info_put(b, INFO_ORIGIN_FROM, "\xff\x9b", 2) == 0);
+        need(info_put_u64(b, INFO_ORIGIN_AGE_NS, UINT64_MAX) == 0);
         info_end(b, mark);
 }
 
@@ -436,6 +453,26 @@ static void metrics(void)
                 buf_fini(&records);
         }
         buf_fini(&b);
+}
+
+/* Answers of a server to `spancl top`; fuzz_snapshot.c explains the head. */
+static void snapshots(void)
+{
+        for (unsigned server = 0; server < 2; server++) {
+                struct buf b = { 0 }, records = { 0 };
+                (server ? put_server : put_session)(&records);
+                const uint8_t head[] = { 80, 4, 7, (uint8_t)records.size,
+                                         (uint8_t)(records.size >> 8) };
+                need(buf_put(&b, head, sizeof(head)) == 0);
+                need(buf_put(&b, "prog\x1b\x9b\n", 8) == 0);
+                need(buf_put(&b, records.data, records.size) == 0);
+                need(buf_put(&b, head + 2, sizeof(head) - 2) == 0);
+                need(buf_put(&b, "program", 8) == 0);
+                need(buf_put(&b, records.data, records.size) == 0);
+                save("snapshot", server ? "server" : "session", &b);
+                buf_fini(&records);
+                buf_fini(&b);
+        }
 }
 
 /* Records with checksums; what the bytes stand for: fuzz_records.c. */
@@ -553,6 +590,7 @@ int main(int argc, char **argv)
         local_path();
         diallers();
         metrics();
+        snapshots();
         records();
         fabrics();
         child_logs();

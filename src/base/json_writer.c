@@ -23,14 +23,14 @@ static void begin(struct json_writer *w, const char *name)
         w->more = true;
 }
 
-void json_open(struct json_writer *w, const char *name, char bracket)
+void json_begin(struct json_writer *w, const char *name, char bracket)
 {
         begin(w, name);
         putc(bracket, w->to);
         w->more = false;
 }
 
-void json_close(struct json_writer *w, char bracket)
+void json_end(struct json_writer *w, char bracket)
 {
         putc(bracket, w->to);
         w->more = true;

@@ -2,9 +2,9 @@
  * closes each bracket that it opens, and ends a value with json_line. One owner. The file keeps its error for ferror.
  *
  *     struct json_writer w = { .to = stdout };
- *     json_open(&w, NULL, '{');
+ *     json_begin(&w, NULL, '{');
  *     json_put_text(&w, "name", "gpu1");
- *     json_close(&w, '}');
+ *     json_end(&w, '}');
  *     json_line(&w); */
 #ifndef SPANCL_BASE_JSON_WRITER_H
 #define SPANCL_BASE_JSON_WRITER_H
@@ -22,8 +22,8 @@ struct json_writer {
 
 /* `name`: the member's name, which needs no escapes; NULL for an element of an array and for a value that stands
  * alone. */
-void json_open(struct json_writer *w, const char *name, char bracket);
-void json_close(struct json_writer *w, char bracket);
+void json_begin(struct json_writer *w, const char *name, char bracket);
+void json_end(struct json_writer *w, char bracket);
 /* Texts may have any bytes (base/quote.h). */
 void json_put_bytes(struct json_writer *w, const char *name, struct bytes text);
 void json_put_text(struct json_writer *w, const char *name, const char *text);

@@ -13,7 +13,7 @@ const struct argument_option argument_options[] = {
         { "--discover", "",
           "show also the servers that discovery finds, and why each device is or is not taken" },
         { "--watch", "", "go on, and show what changes" },
-        { "--json", "", "print a JSON object for each server or check, in one line" },
+        { "--json", "", "print JSON for programs, an object in each line (docs/JSON.md)" },
         { "--once", "", "print one table and exit" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/list.h"
 #include "cli/options.h"
 #include "cli/plot.h"
@@ -16,6 +17,7 @@
 
 struct bench {
         const char *plot, *results; /* files; NULL: none */
+        bool json;
         char folder[PATH_MAX];
 };
 
@@ -160,6 +162,26 @@ static int show(const struct bench *b, char *servers, char **args)
         return run_execute(argv);
 }
 
+/* Print the servers and the results as lines of JSON. */
+static int show_json(const struct bench *b, char *servers, char **args)
+{
+        char server_option[] = "--server", json_option[] = "--json";
+        char *list[] = { json_option, server_option, servers };
+        struct buf out = { 0 };
+        int status = command_list(servers ? 3 : 1, list);
+        int r = status ? 0 : run_prepare(servers);
+        if (!status && !r)
+                r = add(b, "results", "bench_opencl", args, &out);
+        /* A string of JSON has no line breaks, so these are blanks between its parts. */
+        for (size_t i = 0; i < out.size; i++)
+                if (out.data[i] == '\n')
+                        out.data[i] = ' ';
+        if (!r && out.size)
+                printf("%.*s}\n", (int)out.size, (const char *)out.data);
+        buf_fini(&out);
+        return r < 0 ? 1 : status;
+}
+
 /* Take "--NAME FILE" off the front. */
 static bool take_file(int *argc, char ***argv, const char *name, const char **ret)
 {
@@ -178,17 +200,19 @@ int command_bench(int argc, char **argv)
         while (take_file(&argc, &argv, "--plot", &b.plot) ||
                take_file(&argc, &argv, "--results", &b.results))
                 ;
-        int i = options_take(argc, argv, NULL, NULL, &servers);
+        int i = options_take(argc, argv, (const char *const[]){ "--json", NULL }, &b.json,
+                             &servers);
         if (i < 0)
                 return 2;
-        if (b.results && (!b.plot || servers || i < argc)) {
-                fprintf(stderr, "Usage: spancl bench --plot FILE.svg --results FILE\n");
+        if ((b.results && (!b.plot || servers || i < argc)) || (b.plot && b.json)) {
                 mem_free(servers);
-                return 2;
+                return command_usage("bench");
         }
         if (!program_folder(b.folder))
                 b.folder[0] = 0;
-        int r = b.plot ? plot(&b, servers, argv + i) : show(&b, servers, argv + i);
+        int r = b.plot   ? plot(&b, servers, argv + i)
+                : b.json ? show_json(&b, servers, argv + i)
+                         : show(&b, servers, argv + i);
         mem_free(servers);
         return r;
 }

@@ -16,15 +16,19 @@
 #include "cli/use.h"
 
 static const struct command commands[] = {
-        { "list", "[--server S]... [--quick] | --discover",
-          "show the servers, their devices, and the latency and bandwidth of each link",
+        { "list", "[--server S]... [--quick] [--json] | --discover",
+          "show the servers, their devices, the latency and bandwidth of each link, and the links between servers",
           command_list },
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
-        { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
-        { "top", "[--server S]... [--once]",
-          "show the traffic on the links of all sessions on the servers", command_top },
-        { "bench", "[--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
+        { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
+          command_ping },
+        { "top", "[--server S]... [--once] [--json]",
+          "show the devices and sessions of the servers: on a terminal again and again (q ends it, h shows the keys), "
+          "else one table with the traffic of each link; with --json a line for each server and second",
+          command_top },
+        { "bench",
+          "[--json] [--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
           "measure the latency and bandwidth of OpenCL commands, beside the link's own; with --plot "
           "draw them beside native OpenCL, or draw the results of bench/run.py --json",
           command_bench },
@@ -56,8 +60,8 @@ static const struct command commands[] = {
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",
           command_keys },
-        { "config", "[--markdown]", "show all options, their values and the sources of these",
-          command_config },
+        { "config", "[--markdown | --json]",
+          "show all options, their values and the sources of these", command_config },
         { "protocol", "[--markdown]", "show the protocol between client and server",
           command_protocol },
         { "document", "[DOCUMENT]",

@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/command.h"
-#include "cli/discover.h"
-#include "cli/json_output.h"
 #include "config/servers.h"
 #include "os/clock.h"
 #include "os/condition.h"
@@ -92,27 +91,29 @@ static void print_line(const char *event, const struct discover_item *i)
 {
         const struct discovered *d = &i->record;
         char types[TEXT_MAX], state[TEXT_MAX];
-        printf("{\"event\":\"%s\"", event);
-        json_output_member(',', "source", i->source);
-        json_output_member(',', "id", d->id);
+        struct json_writer w = { .to = stdout };
+        json_begin(&w, NULL, '{');
+        json_put_text(&w, "event", event);
+        json_put_text(&w, "source", i->source);
+        json_put_text(&w, "id", d->id);
         if (strcmp(event, "gone") != 0) {
-                json_output_member(',', "name", d->name);
-                printf(",\"addresses\":[");
-                for (unsigned k = 0; k < d->address_count; k++) {
-                        printf(k ? "," : "");
-                        json_output_text(d->addresses[k]);
-                }
-                printf("],\"port\":%u", d->port);
-                json_output_member(',', "types", types_of(d, types));
+                json_put_text(&w, "name", d->name);
+                json_begin(&w, "addresses", '[');
+                for (unsigned k = 0; k < d->address_count; k++)
+                        json_put_text(&w, NULL, d->addresses[k]);
+                json_end(&w, ']');
+                json_put_u64(&w, "port", d->port);
+                json_put_text(&w, "types", types_of(d, types));
                 if (*d->key)
-                        json_output_member(',', "key", d->key);
+                        json_put_text(&w, "key", d->key);
                 if (d->protocol)
-                        printf(",\"protocol\":%" PRIu64, d->protocol);
-                printf(",\"load\":%" PRIu64, d->load);
-                json_output_member(',', "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
-                json_output_member(',', "state", discover_state(i, state));
+                        json_put_u64(&w, "protocol", d->protocol);
+                json_put_u64(&w, "load", d->load);
+                json_put_text(&w, "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
+                json_put_text(&w, "state", discover_state(i, state));
         }
-        printf("}\n");
+        json_end(&w, '}');
+        json_line(&w);
 }
 
 static const struct discover_item *find(const struct discover_item *items, size_t count,

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/compute.h"
-#include "cli/json_output.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/stats_query.h"
@@ -81,13 +81,16 @@ static const char *const state_names[] = { [OK] = "ok", [WARNING] = "warning", [
 static void put_json(const struct doctor *d, enum state s, const char *check, const char *text,
                      const char *remedy)
 {
+        struct json_writer w = { .to = stdout };
+        json_begin(&w, NULL, '{');
         if (d->server)
-                json_output_member('{', "server", d->server);
-        json_output_member(d->server ? ',' : '{', "check", check);
-        json_output_member(',', "state", state_names[s]);
-        json_output_member(',', "text", text);
-        json_output_member(',', "remedy", remedy);
-        printf("}\n");
+                json_put_text(&w, "server", d->server);
+        json_put_text(&w, "check", check);
+        json_put_text(&w, "state", state_names[s]);
+        json_put_text(&w, "text", text);
+        json_put_text(&w, "remedy", remedy);
+        json_end(&w, '}');
+        json_line(&w);
 }
 
 /* Print a line about a check. `remedy`: the next step, as a command or clause; "" if there is none. */

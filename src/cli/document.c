@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_writer.h"
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/options.h"
 #include "cli/page.h"
@@ -25,7 +27,7 @@ static int wants_markdown(const char *command, int argc, char **argv)
                 return 1;
         if (!argc)
                 return 0;
-        fprintf(stderr, "Usage: spancl %s [--markdown]\n", command);
+        command_usage(command);
         return -1;
 }
 
@@ -61,8 +63,53 @@ static int print_variables(void)
         return wrong;
 }
 
+/* Print the value of each variable as an object, then the servers that follow from them. */
+static int print_json(void)
+{
+        struct json_writer w = { .to = stdout };
+        struct server_spec *specs = NULL;
+        size_t count = 0;
+        int wrong = 0;
+        for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
+                const struct config_entry *e = config_entry(id);
+                if (e->side != CONFIG_CLIENT)
+                        continue;
+                char *error = NULL, origin[CONFIG_PATH_MAX + 16];
+                bool ok = !config_check(id, config_text(id), &error);
+                describe_origin(id, origin, sizeof(origin));
+                json_begin(&w, NULL, '{');
+                json_put_text(&w, "variable", e->name);
+                json_put_text(&w, "value", config_text(id));
+                json_put_text(&w, "default", e->fallback);
+                json_put_text(&w, "origin", origin);
+                if (ok)
+                        json_put_null(&w, "error");
+                else
+                        json_put_text(&w, "error", error ? error : "out of memory");
+                json_end(&w, '}');
+                json_line(&w);
+                wrong += !ok;
+                mem_free(error);
+        }
+        if (options_servers(NULL, &specs, &count) < 0)
+                return 2;
+        for (size_t i = 0; i < count; i++) {
+                json_begin(&w, NULL, '{');
+                json_put_text(&w, "server", specs[i].name);
+                json_put_text(&w, "address",
+                              specs[i].in_process ? specs[i].backend : specs[i].address);
+                json_put_text(&w, "devices", specs[i].devices ? specs[i].devices : "");
+                json_end(&w, '}');
+                json_line(&w);
+        }
+        config_servers_free(specs, count);
+        return wrong ? 2 : 0;
+}
+
 int command_config(int argc, char **argv)
 {
+        if (argc == 1 && !strcmp(argv[0], "--json"))
+                return print_json();
         int markdown = wants_markdown("config", argc, argv);
         if (markdown < 0)
                 return 2;

@@ -99,12 +99,11 @@ int options_timeout(void)
         return (int)config_number(CONFIG_connect_timeout);
 }
 
-int options_query(const char *name, int argc, char **argv, const char *flag, bool *ret_flag,
-                  struct queried *ret)
+int options_query(const char *name, int argc, char **argv, const char *const *flags,
+                  bool *ret_flags, struct queried *ret)
 {
-        const char *const flags[] = { flag, NULL };
         char *text = NULL;
-        int i = options_take(argc, argv, flags, ret_flag, &text);
+        int i = options_take(argc, argv, flags, ret_flags, &text);
         if (i < 0)
                 return i;
         int r = 0;

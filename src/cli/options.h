@@ -27,10 +27,10 @@ struct queried {
         int timeout_ms;
 };
 
-/* Parse the arguments of a command that queries servers and takes, besides "--server S", only one flag. The caller
- * frees the servers with config_servers_free. On an error it has printed it. */
-SP_NODISCARD int options_query(const char *name, int argc, char **argv, const char *flag,
-                               bool *ret_flag, struct queried *ret);
+/* Parse the arguments of a command that queries servers and takes, besides "--server S", only flags, as options_take
+ * has them. The caller frees the servers with config_servers_free. On an error it has printed it. */
+SP_NODISCARD int options_query(const char *name, int argc, char **argv, const char *const *flags,
+                               bool *ret_flags, struct queried *ret);
 
 /* Print the remedy after a failure, if no server was configured. */
 void options_hint(const struct queried *at);

@@ -58,10 +58,15 @@ int stats_query_receive(struct conn *conn, int timeout_ms,
         return r;
 }
 
-int stats_query(const struct server_spec *spec, int timeout_ms, bool quiet,
-                void (*each)(void *user, const struct wire_session_stats *m), void *user)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
-        struct dial_reply reply;
+        snapshot_take(user, m);
+}
+
+int stats_query(const struct server_spec *spec, int timeout_ms, struct snapshot *ret,
+                char text[STATS_QUERY_TEXT_MAX])
+{
+        struct dial_reply reply = { 0 };
         struct conn *conn;
         const struct dial_params p = {
                 .address = spec->address,
@@ -69,34 +74,18 @@ int stats_query(const struct server_spec *spec, int timeout_ms, bool quiet,
                 .role = DIAL_LOOK,
                 .name = "spancl",
         };
+        *ret = (struct snapshot){ 0 };
         int r = loop_connect(&p, &conn, &reply);
         if (r < 0) {
-                if (!quiet)
-                        fprintf(stderr, "spancl: %s\n", reply.text);
+                snprintf(text, STATS_QUERY_TEXT_MAX, "%s", reply.text);
                 return r;
         }
-        each(user, NULL);
-        r = stats_query_receive(conn, timeout_ms, each, user);
-        if (r < 0 && !quiet)
-                fprintf(stderr, "spancl: %s: %s\n", spec->name, status_text(r));
+        r = stats_query_receive(conn, timeout_ms, on_stats, ret);
         conn_close(conn);
+        ret->taken_ns = clock_now_ns();
+        if (r < 0) {
+                snprintf(text, STATS_QUERY_TEXT_MAX, "%s: %s", spec->name, status_text(r));
+                snapshot_fini(ret);
+        }
         return r;
-}
-
-bool stats_is_service(const struct wire_session_stats *m)
-{
-        struct bytes found;
-        return info_find(m->links, INFO_OUT_OF_SERVICE, &found) ||
-               info_find(m->links, INFO_SERVER, &found) || info_find(m->links, INFO_HEALTH, &found);
-}
-
-bool stats_print_service(const struct wire_session_stats *m)
-{
-        char text[300];
-        struct bytes number;
-        if (!info_find(m->links, INFO_OUT_OF_SERVICE, &number))
-                return false;
-        snprintf(text, sizeof(text), "%.*s", (int)m->name.size, (const char *)m->name.data);
-        printf("  %s\n", bytes_tame(text, sizeof(text)));
-        return true;
 }

@@ -2,174 +2,269 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "cli/options.h"
-#include "cli/stats_query.h"
+#include "cli/screen.h"
+#include "cli/top_table.h"
+#include "os/clock.h"
+#include "os/condition.h"
 #include "os/file.h"
+#include "os/process/environment.h"
+#include "os/process/process.h"
+#include "os/signals.h"
+#include "os/terminal.h"
 #include "os/thread.h"
-#include "proto/info.h"
+#include "os/wakeup.h"
 
-enum { PERIOD_NS = 1000000000 };
+enum { EACH_NS = 1000000000 };
 
-/* "12.3 MiB" */
-static const char *size_text(uint64_t bytes, char out[16])
-{
-        static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
-        double value = (double)bytes;
-        size_t unit = 0;
-        for (; value >= 1024 && unit + 1 < array_size(units); unit++)
-                value /= 1024;
-        snprintf(out, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-        return out;
-}
-
-/* Print the fabric's share of the bulk bytes, if there is one. */
-static void print_fabric(struct bytes link)
-{
-        char bytes[2][16];
-        uint64_t sent = info_u64(link, INFO_LINK_FABRIC_SENT, 0);
-        uint64_t received = info_u64(link, INFO_LINK_FABRIC_RECEIVED, 0);
-        if (sent || received)
-                printf("      %-34s%10s%12s%12s%10s%12s%12s\n", "by fabric", "", "",
-                       size_text(sent, bytes[0]), "", "", size_text(received, bytes[1]));
-}
-
-static void print_link(struct bytes link)
-{
-        char name[128] = "client", bytes[4][16];
-        struct bytes where;
-        uint64_t peer = info_u64(link, INFO_LINK_PEER, 0);
-        if (peer && info_find(link, INFO_LINK_NAME, &where))
-                snprintf(name, sizeof(name), "server %.*s", (int)where.size,
-                         (const char *)where.data);
-        else if (peer)
-                snprintf(name, sizeof(name), "server that connected, number %" PRIu64,
-                         peer & 0xffffffff);
-        bytes_tame(name, sizeof(name));
-        if (info_u64(link, INFO_LINK_RELAYED, 0))
-                snprintf(name + strlen(name), sizeof(name) - strlen(name), ", through the client");
-        printf("    %-36s%10" PRIu64 "%12s%12s%10" PRIu64 "%12s%12s\n", name,
-               info_u64(link, INFO_LINK_MESSAGES_SENT, 0),
-               size_text(info_u64(link, INFO_LINK_BYTES_SENT, 0), bytes[0]),
-               size_text(info_u64(link, INFO_LINK_BULK_SENT, 0), bytes[1]),
-               info_u64(link, INFO_LINK_MESSAGES_RECEIVED, 0),
-               size_text(info_u64(link, INFO_LINK_BYTES_RECEIVED, 0), bytes[2]),
-               size_text(info_u64(link, INFO_LINK_BULK_RECEIVED, 0), bytes[3]));
-        print_fabric(link);
-}
-
-/* "3 h 12 min" */
-static const char *age_text(uint64_t ns, char out[32])
-{
-        uint64_t s = ns / 1000000000;
-        if (s < 60)
-                snprintf(out, 32, "%" PRIu64 " s", s);
-        else if (s < 3600)
-                snprintf(out, 32, "%" PRIu64 " min", s / 60);
-        else if (s < 86400)
-                snprintf(out, 32, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
-        else
-                snprintf(out, 32, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
-        return out;
-}
-
-/* Print the server's own counters. */
-static void print_server(struct bytes server)
-{
-        struct bytes left = server;
-        struct info_entry e;
-        uint64_t refused = 0;
-        char age[32];
-        while (info_next(&left, &e))
-                if (e.key == INFO_SERVER_REFUSED && !info_check(e.value))
-                        refused += info_u64(e.value, INFO_SERVER_COUNT, 0);
-        printf("  up %s, %" PRIu64 " of %" PRIu64 " sessions; since its start %" PRIu64
-               " sessions, %" PRIu64 " lost, %" PRIu64 " connections refused%s\n",
-               age_text(info_u64(server, INFO_SERVER_UP_NS, 0), age),
-               info_u64(server, INFO_SERVER_SESSIONS, 0),
-               info_u64(server, INFO_SERVER_SESSIONS_MAX, 0),
-               info_u64(server, INFO_SERVER_SESSIONS_BEGUN, 0),
-               info_u64(server, INFO_SERVER_SESSIONS_LOST, 0), refused,
-               info_u64(server, INFO_SERVER_DRAINING, 0) ? "; it drains" : "");
-}
-
-static void print_session(void *last, const struct wire_session_stats *m)
-{
-        uint64_t *process = last;
-        struct bytes links = m->links;
-        struct info_entry e;
-        struct bytes block;
-        char name[300], memory[16];
-        if (stats_print_service(m))
-                return;
-        if (info_find(m->links, INFO_SERVER, &block) && !info_check(block))
-                print_server(block);
-        if (stats_is_service(m))
-                return;
-        snprintf(name, sizeof(name), "%.*s", (int)m->name.size, (const char *)m->name.data);
-        if (m->process != *process)
-                printf("  %s (worker %" PRIu64 ")", bytes_tame(name, sizeof(name)), m->process);
-        if (m->process != *process && info_find(m->links, INFO_SESSION, &block) &&
-            !info_check(block))
-                printf(", buffers of %s",
-                       size_text(info_u64(block, INFO_SESSION_MEMORY, 0), memory));
-        if (m->process != *process)
-                printf("\n");
-        *process = m->process;
-        while (info_next(&links, &e))
-                if (e.key == INFO_LINK && !info_check(e.value))
-                        print_link(e.value);
-}
-
-static void print_head(const struct server_spec *spec)
-{
-        printf("%-40s%10s%12s%12s%10s%12s%12s\n", spec->name, "sent", "messages", "bulk",
-               "received", "messages", "bulk");
-}
-
-struct shown {
-        const struct server_spec *spec;
-        uint64_t process; /* the process that the next links belong to */
+/* A thread asks each server, so that one that is not reachable keeps nobody waiting. */
+struct sampler {
+        struct top *top;
+        struct top_server server; /* guarded by the lock of `top` */
+        thread_id thread;
+        bool started;
 };
 
-static void on_stats(void *user, const struct wire_session_stats *m)
+struct top {
+        struct lock lock;
+        struct sampler *samplers;
+        size_t count;
+        int timeout_ms, wake;
+        bool again; /* the threads go on */
+};
+
+static void ask(struct sampler *s)
 {
-        struct shown *s = user;
-        if (m)
-                print_session(&s->process, m);
-        else
-                print_head(s->spec);
+        struct top *t = s->top;
+        struct top_server *v = &s->server;
+        struct snapshot new;
+        char text[STATS_QUERY_TEXT_MAX] = "";
+        int r = stats_query(v->spec, t->timeout_ms, &new, text);
+        lock_take(&t->lock);
+        snapshot_fini(&v->old);
+        v->old = v->now;
+        v->now = (struct snapshot){ 0 };
+        v->asked = true;
+        v->reachable = !r;
+        if (!r)
+                v->now = new;
+        strcpy(v->text, text);
+        lock_release(&t->lock);
+        wakeup_set(t->wake);
 }
 
-static int show(const struct server_spec *spec, int timeout_ms)
+static void *run(void *arg)
 {
-        struct shown s = { .spec = spec };
-        if (spec->in_process) {
-                printf("%s: in the program itself (SPANCL_STATS)\n", spec->name);
-                return 0;
+        struct sampler *s = arg;
+        uint64_t next_ns = clock_now_ns();
+        do {
+                ask(s);
+                next_ns += EACH_NS;
+                uint64_t now = clock_now_ns();
+                next_ns = next_ns > now ? next_ns : now + EACH_NS;
+                if (s->top->again)
+                        (void)thread_sleep(next_ns - now);
+        } while (s->top->again);
+        return NULL;
+}
+
+static int start(struct top *t)
+{
+        for (size_t i = 0; i < t->count; i++) {
+                struct sampler *s = &t->samplers[i];
+                if (s->server.spec->in_process)
+                        continue;
+                if (thread_start(&s->thread, false, run, s) < 0)
+                        return SP_E_LIMIT;
+                s->started = true;
         }
-        return stats_query(spec, timeout_ms, false, on_stats, &s);
+        return 0;
+}
+
+/* Wait for threads that ask once. */
+static void join(struct top *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                if (t->samplers[i].started)
+                        thread_join(t->samplers[i].thread);
+}
+
+/* ---- output for programs and pipes ---------------------------------------------------------- */
+
+static void print_json(const struct top_server *t)
+{
+        struct json_writer w = { .to = stdout };
+        json_begin(&w, NULL, '{');
+        json_put_text(&w, "server", t->spec->name);
+        json_put_bool(&w, "reachable", t->reachable);
+        if (t->reachable)
+                json_put_null(&w, "error");
+        else
+                json_put_text(&w, "error", t->text);
+        if (t->reachable)
+                snapshot_json(&w, t->old.taken_ns ? &t->old : NULL, &t->now);
+        json_end(&w, '}');
+        json_line(&w);
+}
+
+/* Ask all servers once, and print the answers. Returns how many did not answer. */
+static size_t print_all(struct top *t, bool json)
+{
+        size_t failed = 0;
+        if (start(t) < 0)
+                fprintf(stderr, "spancl: a thread can't be started\n");
+        join(t);
+        for (size_t i = 0; i < t->count; i++) {
+                struct sampler *s = &t->samplers[i];
+                bool ok = s->server.reachable || s->server.spec->in_process;
+                failed += !ok;
+                if (!ok)
+                        fprintf(stderr, "spancl: %s\n", s->server.text);
+                if (json && !s->server.spec->in_process)
+                        print_json(&s->server);
+                else if (!json)
+                        top_print(&s->server);
+                s->started = false;
+        }
+        fflush(stdout);
+        return failed;
+}
+
+static size_t print(struct top *t, bool json, bool once)
+{
+        size_t failed;
+        uint64_t next_ns = clock_now_ns();
+        do {
+                failed = print_all(t, json);
+                next_ns += EACH_NS;
+                uint64_t now = clock_now_ns();
+                if (!once && next_ns > now)
+                        (void)thread_sleep(next_ns - now);
+        } while (!once && !ferror(stdout));
+        return failed;
+}
+
+/* ---- the screen ----------------------------------------------------------------------------- */
+
+static void draw(struct top *t, struct top_view *v)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        struct top_server *all = mem_alloc(t->count * sizeof(*all));
+        terminal_size(&v->width, &v->height);
+        if (!all)
+                return;
+        lock_take(&t->lock);
+        for (size_t i = 0; i < t->count; i++)
+                all[i] = t->samplers[i].server; /* its memory stays until the lock is released */
+        int r = top_lines(all, t->count, v, &out);
+        lock_release(&t->lock);
+        mem_free(all);
+        if (!r)
+                screen_show(bytes_of(out.data, out.size ? out.size - 1 : 0));
+}
+
+/* Handle a key or another event. False: the program ends. */
+static bool handle(struct top_view *v, int event)
+{
+        enum top_column c = top_key(event);
+        size_t page = v->height > 4 ? (size_t)v->height - 4 : 1;
+        switch (event) {
+        case 'q':
+        case 'Q':
+        case SCREEN_GONE:
+                return false;
+        case 'h':
+        case '?':
+                v->help = !v->help;
+                break;
+        case SCREEN_UP:
+                v->first -= v->first > 0;
+                break;
+        case SCREEN_DOWN:
+                v->first++;
+                break;
+        case SCREEN_PAGE_UP:
+                v->first -= v->first < page ? v->first : page;
+                break;
+        case SCREEN_PAGE_DOWN:
+                v->first += page;
+                break;
+        case SCREEN_HOME:
+                v->first = 0;
+                break;
+        case SCREEN_END_KEY:
+                v->first = SIZE_MAX / 2;
+                break;
+        case SCREEN_LEFT:
+                v->sort = (v->sort + TOP_COLUMNS - 1) % TOP_COLUMNS;
+                break;
+        case SCREEN_RIGHT:
+                v->sort = (v->sort + 1) % TOP_COLUMNS;
+                break;
+        default:
+                if (c < TOP_COLUMNS)
+                        v->sort = c;
+        }
+        return true;
+}
+
+/* Returns the exit status. Does not wait for the threads, which may wait for servers: the process ends. */
+static int show(struct top *t)
+{
+        struct top_view v = { .sort = TOP_BUSY, .colours = !environment_get("NO_COLOR") };
+        int event = SCREEN_SIZE;
+        if (screen_open() < 0)
+                return 1;
+        t->again = true;
+        if (start(t) < 0) {
+                screen_close();
+                fprintf(stderr, "spancl: a thread can't be started\n");
+                process_exit(1);
+        }
+        while (event < SCREEN_SIGNAL && handle(&v, event)) {
+                draw(t, &v);
+                event = screen_wait(t->wake, (int)(EACH_NS / 1000000));
+                if (event == SCREEN_WAKE)
+                        wakeup_clear(t->wake);
+        }
+        screen_close();
+        if (event >= SCREEN_SIGNAL)
+                signals_die(event - SCREEN_SIGNAL);
+        process_exit(0);
 }
 
 int command_top(int argc, char **argv)
 {
         struct queried at;
-        bool once = false;
-        size_t failed;
-        if (options_query("top", argc, argv, "--once", &once, &at) < 0)
+        bool flags[2] = { false };
+        if (options_query("top", argc, argv, (const char *const[]){ "--once", "--json", NULL },
+                          flags, &at) < 0)
                 return 2;
-        do {
-                if (!once && file_is_terminal(FILE_STDOUT))
-                        fputs("\033[H\033[2J", stdout);
-                failed = 0;
-                for (size_t k = 0; k < at.count; k++)
-                        failed += show(&at.servers[k], at.timeout_ms) < 0;
-                fflush(stdout);
-        } while (!once && !failed && thread_sleep(PERIOD_NS));
+        struct top t = { .lock = LOCK_INIT, .count = at.count, .timeout_ms = at.timeout_ms };
+        size_t failed = at.count;
+        t.wake = wakeup_new();
+        t.samplers = mem_zalloc((at.count + 1) * sizeof(*t.samplers));
+        for (size_t i = 0; t.samplers && i < at.count; i++)
+                t.samplers[i] = (struct sampler){ .top = &t, .server.spec = &at.servers[i] };
+        if (!t.samplers || t.wake < 0)
+                fprintf(stderr, "spancl: out of memory\n");
+        else if (!flags[0] && !flags[1] && screen_is_possible())
+                return show(&t);
+        else
+                failed = print(&t, flags[1], flags[0] || !flags[1]);
         if (failed)
                 options_hint(&at);
+        for (size_t i = 0; t.samplers && i < at.count; i++) {
+                snapshot_fini(&t.samplers[i].server.old);
+                snapshot_fini(&t.samplers[i].server.now);
+        }
+        mem_free(t.samplers);
+        if (t.wake >= 0)
+                (void)file_close(t.wake);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }

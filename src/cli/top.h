@@ -1,4 +1,4 @@
-/* spancl top: prints the counters of the links of all sessions on servers. */
+/* spancl top: shows what servers, their devices and their sessions do. */
 #ifndef SPANCL_CLI_TOP_H
 #define SPANCL_CLI_TOP_H
 

@@ -106,7 +106,7 @@ static void put_json(struct json_writer *w, const struct keys_entry *e, const ch
 {
         const char *left = e->settings;
         struct keys_setting s;
-        json_open(w, NULL, '{');
+        json_begin(w, NULL, '{');
         json_put_text(w, "name", e->name);
         json_put_text(w, "fingerprint", hex);
         json_put_text(w, "user", e->user);
@@ -117,11 +117,11 @@ static void put_json(struct json_writer *w, const struct keys_entry *e, const ch
                 json_put_null(w, "last_seen");
         json_put_text(w, "devices", e->devices);
         json_put_bool(w, "own", e->own);
-        json_open(w, "settings", '{');
+        json_begin(w, "settings", '{');
         while (keys_setting(&left, &s))
                 json_put_named(w, s.key, s.value);
-        json_close(w, '}');
-        json_close(w, '}');
+        json_end(w, '}');
+        json_end(w, '}');
         json_line(w);
 }
 

@@ -14,6 +14,7 @@
 #include "daemon/linux/sandbox_test.h"
 #include "daemon/linux/zygote.h"
 #include "daemon/print_dns.h"
+#include "daemon/sensors/sensors.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/supervisor.h"
 #include "daemon/upkeep/meter.h"
@@ -68,7 +69,7 @@ static void print_help(void)
 
 /* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
-        bool pair, rotate, zygote, dialler, exporter, sandbox_test;
+        bool pair, rotate, zygote, dialler, exporter, sensors, sandbox_test;
         int clients;                     /* the number of `words`, and 1 */
         char **words;                    /* the arguments of `spancld clients` */
         const char *scratch_dir, *owner; /* a worker's */
@@ -94,7 +95,7 @@ static void choose_format(const struct config_options *o, const struct part *par
 {
         uint64_t wanted = config_option_number(o, CONFIG_log_format);
         if (part->pair || part->clients || part->sandbox_test || part->zygote || part->dialler ||
-            part->exporter || part->scratch_dir)
+            part->exporter || part->sensors || part->scratch_dir)
                 return;
         log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
 }
@@ -133,6 +134,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 return dialler_main(o);
         if (part->exporter)
                 return exporter_main();
+        if (part->sensors)
+                return sensors_main();
         if (part->memory)
                 return meter_main(o, part->memory, part->tasks);
         if (!part->scratch_dir) {
@@ -179,6 +182,7 @@ int main(int argc, char **argv)
          *   the zygote, from which workers are forked   "--zygote"
          *   the dialler, which makes links to other servers   "--dialler"
          *   the exporter, which serves metrics   "--exporter"
+         *   the sensors, which read the devices' state   "--sensors"
          *   the meter, which measures sessions   "--meter MEMORY TASKS" */
         static char help[] = "--help", version[] = "--version";
         struct part part = { 0 };
@@ -198,6 +202,10 @@ int main(int argc, char **argv)
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "--dialler")) {
                 part.dialler = true;
+                argc--;
+                argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "--sensors")) {
+                part.sensors = true;
                 argc--;
                 argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "--exporter")) {

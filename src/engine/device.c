@@ -5,7 +5,7 @@
 #include "engine/transfer/peer.h"
 
 struct sub_device {
-        unsigned number;
+        unsigned number, root;
         size_t refs; /* the client's and the queues' */
 };
 
@@ -25,6 +25,13 @@ struct sub_device *engine_device_share(struct sub_device *s)
         if (s)
                 s->refs++;
         return s;
+}
+
+unsigned engine_device_root(struct engine *e, unsigned device)
+{
+        const struct sub_device *s =
+                device < e->device_count ? NULL : map_get(&e->sub_devices, device);
+        return s ? s->root : device;
 }
 
 void engine_device_unref(struct engine *e, struct sub_device *s)
@@ -141,7 +148,8 @@ static cl_int partition(struct engine *e, unsigned device, struct wire_u64s prop
 }
 
 /* Take over new devices of the backend. On failure none stays. */
-static cl_int add_devices(struct engine *e, unsigned first, unsigned count, struct buf *info)
+static cl_int add_devices(struct engine *e, unsigned root, unsigned first, unsigned count,
+                          struct buf *info)
 {
         int r = 0;
         for (unsigned i = first; i < first + count; i++) {
@@ -152,7 +160,7 @@ static cl_int add_devices(struct engine *e, unsigned first, unsigned count, stru
                         e->be->device.release(e->backend, i);
                         continue;
                 }
-                *s = (struct sub_device){ i, 1 };
+                *s = (struct sub_device){ i, root, 1 };
                 r = put_device(e, i, info);
         }
         if (!r && info->size <= WIRE_BLOB_MAX)
@@ -172,7 +180,8 @@ int engine_handle_device_partition(void *user, const struct wire_device_partitio
                 return SP_E_PROTO;
         cl_int status = partition(e, (unsigned)m->device, m->properties, &first, &count);
         if (status == CL_SUCCESS)
-                status = add_devices(e, first, count, &info);
+                status = add_devices(e, engine_device_root(e, (unsigned)m->device), first, count,
+                                     &info);
         answer(p, m->request, status, &info);
         return 0;
 }

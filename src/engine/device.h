@@ -21,6 +21,9 @@ struct sub_device *engine_device_ref(struct engine *e, uint64_t device);
 struct sub_device *engine_device_share(struct sub_device *s);
 void engine_device_unref(struct engine *e, struct sub_device *s);
 
+/* The backend's device of which this valid one is a part, or which it is. */
+unsigned engine_device_root(struct engine *e, unsigned device);
+
 /* Free all sub-devices, at the session's end. */
 void engine_device_free_all(struct engine *e);
 

@@ -51,6 +51,7 @@ struct engine *engine_free(struct engine *e) LOCK_UNCHECKED
         mem_free(e->peers.all);
         engine_transfer_free_staging(e);
         engine_limit_free(e);
+        engine_usage_fini(e);
         struct pool *pools[] = { &e->commands.pool, &e->events.pool, &e->programs.value_pool,
                                  &e->transfers.pool };
         for (size_t i = 0; i < array_size(pools); i++)
@@ -147,6 +148,9 @@ int engine_new(const struct engine_params *params, struct engine **ret) LOCK_UNC
         if (r < 0)
                 return r;
         e->device_count = e->be->device.count(e->backend);
+        r = engine_usage_init(e);
+        if (r < 0)
+                return r;
         if (e->programs.cache && !params->in_process) {
                 r = cached_build_prepare(e);
                 if (r < 0)

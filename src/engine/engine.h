@@ -160,10 +160,11 @@ struct engine_counts {
 };
 void engine_get_counts(struct engine *e, struct engine_counts *ret) REQUIRES(engine_held);
 
+/* Append an INFO_SESSION record. `round_trip_ns`: to the client; 0: not known. SP_E_NOMEM. */
+SP_NODISCARD int engine_get_usage(struct engine *e, uint64_t round_trip_ns, struct buf *ret)
+        REQUIRES(engine_held);
+
 /* Append an INFO_LINK record for each link, the client's first. SP_E_NOMEM. */
 SP_NODISCARD int engine_get_links(struct engine *e, struct buf *ret) REQUIRES(engine_held);
-
-/* Append an INFO_SESSION record. SP_E_NOMEM. */
-SP_NODISCARD int engine_get_usage(struct engine *e, struct buf *ret) REQUIRES(engine_held);
 
 #endif

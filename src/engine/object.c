@@ -493,13 +493,14 @@ void engine_queue_dirty(struct queue *q)
                 list_append(&q->object.engine->objects.dirty_queues, &q->dirty);
 }
 
-static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device)
+static struct queue *queue_alloc(struct engine *e, uint64_t id, unsigned device, unsigned root)
 {
         struct queue *q = mem_zalloc(sizeof(*q));
         if (!q)
                 return NULL;
         q->object = (struct object){ .engine = e, .id = id, .refs = 1, .free = queue_free };
         q->device = device;
+        q->root = root;
         q->domain = e->be->device.domain(e->backend, q->device);
         list_init(&q->held);
         list_init(&q->barriers);
@@ -515,7 +516,8 @@ int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queu
 {
         if (!engine_device_valid(e, device))
                 return SP_E_PROTO;
-        struct queue *q = queue_alloc(e, id, (unsigned)device);
+        struct queue *q =
+                queue_alloc(e, id, (unsigned)device, engine_device_root(e, (unsigned)device));
         if (!q)
                 return SP_E_NOMEM;
         int r = engine_object_add(e, &q->object);
@@ -531,7 +533,7 @@ int engine_queue_new(struct engine *e, uint64_t id, uint64_t device, struct queu
 int engine_queue_like(struct queue *q, struct queue **ret)
 {
         struct engine *e = q->object.engine;
-        struct queue *like = queue_alloc(e, q->object.id, q->device);
+        struct queue *like = queue_alloc(e, q->object.id, q->device, q->root);
         if (!like)
                 return SP_E_NOMEM;
         like->sub = engine_device_share(q->sub);

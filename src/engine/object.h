@@ -115,6 +115,7 @@ struct queue {
         struct recording *recording;
         size_t slot;
         unsigned device, domain;
+        unsigned root;          /* the device itself, or that of which it is a part */
         struct sub_device *sub; /* held; NULL: no sub-device */
         bool in_order, profiling;
         bool on_device;    /* a device queue: no command may name it */

@@ -13,6 +13,7 @@
 #include "engine/program/build.h"
 #include "engine/program/content.h"
 #include "engine/transfer/staging.h"
+#include "engine/usage.h"
 #include "os/condition.h"
 
 /* The most that one client may make the engine hold. Beyond these limits its session ends with
@@ -160,6 +161,7 @@ struct engine {
         struct engine_transfers transfers GUARDED_BY(engine_held);
         struct engine_limit_state limits GUARDED_BY(engine_held);
         struct engine_programs programs;
+        struct device_use *uses; /* usage.c: one for each device; what they point to is guarded */
 };
 
 /* Sleep until the condition is signalled, or until a time of clock_now_ns (UINT64_MAX: no limit).

@@ -754,7 +754,8 @@ void server_loop_share(struct server_loop *l, bool shared)
 int server_loop_stats(struct server_loop *l, struct buf *ret)
 {
         serving_lock(l);
-        int r = engine_get_usage(l->engine, ret);
+        const struct conn *c = l->client ? l->client->lanes.links[0].conn : NULL;
+        int r = engine_get_usage(l->engine, c ? conn_round_trip(c) : 0, ret);
         if (!r)
                 r = engine_get_links(l->engine, ret);
         serving_unlock(l);

@@ -4,20 +4,33 @@
 
 #define S 1000000000ull /* ns */
 
+static struct date date_from(const struct tm *tm, uint64_t wall_ns)
+{
+        return (struct date){
+                .year = tm->tm_year + 1900,
+                .month = (unsigned)tm->tm_mon + 1,
+                .day = (unsigned)tm->tm_mday,
+                .hour = (unsigned)tm->tm_hour,
+                .minute = (unsigned)tm->tm_min,
+                .second = (unsigned)tm->tm_sec,
+                .ms = (unsigned)(wall_ns % S / 1000000),
+        };
+}
+
 struct date date_of(uint64_t wall_ns)
 {
         time_t t = (time_t)(wall_ns / S);
         struct tm tm = { 0 };
         (void)gmtime_r(&t, &tm);
-        return (struct date){
-                .year = tm.tm_year + 1900,
-                .month = (unsigned)tm.tm_mon + 1,
-                .day = (unsigned)tm.tm_mday,
-                .hour = (unsigned)tm.tm_hour,
-                .minute = (unsigned)tm.tm_min,
-                .second = (unsigned)tm.tm_sec,
-                .ms = (unsigned)(wall_ns % S / 1000000),
-        };
+        return date_from(&tm, wall_ns);
+}
+
+struct date date_here(uint64_t wall_ns)
+{
+        time_t t = (time_t)(wall_ns / S);
+        struct tm tm = { 0 };
+        (void)localtime_r(&t, &tm);
+        return date_from(&tm, wall_ns);
 }
 
 uint64_t date_begin_ns(int year, unsigned month, unsigned day)

@@ -1,4 +1,4 @@
-/* Dates of the Gregorian calendar, in UTC. No state. */
+/* Dates of the Gregorian calendar, in UTC but where the text names another zone. */
 #ifndef SPANCL_OS_DATE_H
 #define SPANCL_OS_DATE_H
 
@@ -12,6 +12,9 @@ struct date {
 
 /* Convert a time of clock_wall_ns. */
 struct date date_of(uint64_t wall_ns);
+
+/* The same in the time zone of this process. */
+struct date date_here(uint64_t wall_ns);
 
 /* Return the time at which a day begins, in ns since 1970. */
 uint64_t date_begin_ns(int year, unsigned month, unsigned day);

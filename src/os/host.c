@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@ void host_name(char *ret, size_t size)
 
 void host_user(char *ret, size_t size)
 {
-        const struct passwd *own = getpwuid(geteuid());
-        snprintf(ret, size, "%s", own ? own->pw_name : "");
+        char text[4096];
+        struct passwd entry, *found = NULL;
+        bool known = getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found;
+        snprintf(ret, size, "%s", known ? found->pw_name : "");
 }

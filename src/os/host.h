@@ -7,7 +7,7 @@
 /* Get the name of this host; "": it has none. A name that is too long is cut. */
 void host_name(char *ret, size_t size);
 
-/* Get the name of this process's user; "": it has none. Not at the same time in several threads. */
+/* Get the name of the user of this process; "": it is not known. */
 void host_user(char *ret, size_t size);
 
 #endif

@@ -19,6 +19,30 @@ int signals_next(int fd)
         return read(fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
+void signals_catch_faults(void (*handler)(int number))
+{
+        static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+        const struct sigaction a = { .sa_handler = handler, .sa_flags = SA_RESETHAND | SA_NODEFER };
+        for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+                (void)sigaction(faults[i], &a, NULL);
+}
+
+void signals_stop(void)
+{
+        (void)raise(SIGSTOP);
+}
+
+void signals_die(int number)
+{
+        sigset_t set;
+        (void)sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+        sigemptyset(&set);
+        sigaddset(&set, number);
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        (void)raise(number);
+        _exit(128 + number);
+}
+
 void signals_ignore_pipe(void)
 {
         signal(SIGPIPE, SIG_IGN);

@@ -1,4 +1,4 @@
-/* Signals that a program waits for by a descriptor. */
+/* Signals that a program waits for by a descriptor, and signals that end or stop it. */
 #ifndef SPANCL_OS_SIGNALS_H
 #define SPANCL_OS_SIGNALS_H
 
@@ -13,6 +13,16 @@ SP_NODISCARD int signals_watch(const int *numbers, size_t count);
 
 /* Take a pending signal. Returns its number; 0: none. */
 int signals_next(int fd);
+
+/* Have `handler` called once at a signal of a fault in the program (SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT). It may
+ * raise the signal again, which then ends the program. */
+void signals_catch_faults(void (*handler)(int number));
+
+/* Stop this process until SIGCONT. */
+void signals_stop(void);
+
+/* End this process by a signal, also one that it blocks or handles. */
+_Noreturn void signals_die(int number);
 
 /* Have writes to a pipe or socket that nobody reads fail, instead of SIGPIPE's end of the process. */
 void signals_ignore_pipe(void);

@@ -68,10 +68,12 @@ enum info_key {
         INFO_TRACE_RECORDS,          /* four u64 each: begin_ns, end_ns, probe, value */
 
         /* session_stats, from the worker */
-        INFO_SESSION = 0x10150, /* block */
-        INFO_SESSION_MEMORY,    /* u64: bytes of its buffers, images and shared virtual memory */
-        INFO_SESSION_PROGRAMS,  /* u64 */
-        INFO_SESSION_PEAK,      /* u64: the most that INFO_SESSION_MEMORY was */
+        INFO_SESSION = 0x10150,  /* block */
+        INFO_SESSION_MEMORY,     /* u64: bytes of its buffers, images and shared virtual memory */
+        INFO_SESSION_PROGRAMS,   /* u64 */
+        INFO_SESSION_PEAK,       /* u64: the most that INFO_SESSION_MEMORY was */
+        INFO_SESSION_COMMANDS,   /* u64: commands that are held or in flight */
+        INFO_SESSION_ROUND_TRIP, /* u64: ns to the client and back; 0: not known */
 
         /* session_stats, from the supervisor, whose number `process` is; `name` is empty */
         INFO_SERVER = 0x10158,      /* block */
@@ -90,6 +92,27 @@ enum info_key {
         INFO_HEALTH_STATE,     /* u64: enum info_health_state */
         INFO_HEALTH_FAILURES,  /* u64: failed checks in a row */
         INFO_WHOLE,            /* u64: 1, the last record for the exporter: no session is missing */
+
+        /* INFO_SESSION: one for each device that the session has used */
+        INFO_USE = 0x10170, /* block */
+        INFO_USE_DEVICE,    /* u64: its number for --devices */
+        INFO_USE_NAME,      /* text, at most 63 bytes */
+        INFO_USE_BUSY_NS,   /* u64: how long commands of the session were in flight there */
+
+        /* session_stats, from the supervisor: whose session that of this `process` and `name` is */
+        INFO_ORIGIN = 0x10178, /* block */
+        INFO_ORIGIN_CLIENT,    /* text: its name in the list of clients; empty: it has none */
+        INFO_ORIGIN_USER,      /* text: as the client named itself; empty: not known */
+        INFO_ORIGIN_HOST,      /* text: the same */
+        INFO_ORIGIN_FROM,      /* text: its address or user, as the server sees it */
+        INFO_ORIGIN_AGE_NS,    /* u64 */
+
+        /* INFO_HEALTH: what the driver's management library tells; each may be absent */
+        INFO_SENSOR_BUSY = 0x10180, /* u64: percent of the time */
+        INFO_SENSOR_MEMORY_USED,    /* u64: bytes */
+        INFO_SENSOR_MEMORY_TOTAL,   /* u64: bytes */
+        INFO_SENSOR_TEMPERATURE,    /* u64: degrees Celsius */
+        INFO_SENSOR_POWER,          /* u64: milliwatts */
 };
 
 enum {

@@ -28,6 +28,12 @@ uint64_t conn_rate(const struct conn *c)
         return tcp_state_of(c, &tcp) ? tcp.rate : 0;
 }
 
+uint64_t conn_round_trip(const struct conn *c)
+{
+        struct socket_tcp_state tcp;
+        return tcp_state_of(c, &tcp) ? tcp.round_trip_ns : 0;
+}
+
 /* A receiver that reads nothing closes its window. Its system acknowledges the probes of the window all the same, so
  * these count as bytes that were sent. Between two probes nothing is owed, however long that takes. */
 enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_t now_ns)

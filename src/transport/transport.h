@@ -150,6 +150,9 @@ int conn_wait(struct conn *c, bool in, bool out, int timeout_ms);
 /* Its name, for people: the name of its ops, or tls_name. */
 const char *conn_name(const struct conn *c);
 
+/* Nanoseconds to the other side and back, as the system measured it. 0: the system can't tell. */
+uint64_t conn_round_trip(const struct conn *c);
+
 /* Bytes per second that the connection carried, as the system measured it. 0: the system can't
  * tell, or this side has sent less than the connection could take. */
 uint64_t conn_rate(const struct conn *c);

@@ -33,6 +33,11 @@ bool rights_become_thread(unsigned user, unsigned group)
                !syscall(SYS_setresuid, user, user, user);
 }
 
+void rights_gain_none(void)
+{
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 int rights_give_up(unsigned files)
 {
         const struct rlimit limit = { files, files };
@@ -41,7 +46,7 @@ int rights_give_up(unsigned files)
         if (!geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
                            setresuid(NOBODY, NOBODY, NOBODY) < 0))
                 error = errno;
-        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        rights_gain_none();
         process_end_with_parent(); /* behind the change of user, which clears it */
         return error;
 }

@@ -11,6 +11,9 @@ bool rights_become(const char *name);
 /* Give this thread alone the rights of a user, without further groups. False: it is not possible. */
 bool rights_become_thread(unsigned user, unsigned group);
 
+/* Let no program that this process starts have more rights than it (setuid). */
+void rights_gain_none(void);
+
 /* Give up all rights: root becomes nobody, and the process has at most `files` descriptors and ends with its parent.
  * An errno: it stays root; 0. */
 int rights_give_up(unsigned files);

@@ -321,6 +321,8 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
                 strcpy(ret->devices, e.devices);
                 strcpy(ret->client, e.name);
                 strcpy(ret->settings, e.settings);
+                strcpy(ret->user, e.user);
+                strcpy(ret->host, e.host);
                 if (!peer->vouched && !is_own(g, peer))
                         keys_hex(e.fingerprint, ret->key);
                 keys_saw(g->folder, hex);

@@ -43,6 +43,7 @@ struct gate_grant {
         /* The fingerprint by which the list of clients has it; "": the list does not decide. */
         char key[KEYS_HEX + 1];
         char was[KEYS_HEX + 1]; /* the key that `key` has just replaced in the list; "": none */
+        char user[KEYS_NAME_MAX + 1], host[KEYS_NAME_MAX + 1]; /* the same, as it named itself */
         char settings[KEYS_SETTINGS_MAX + 1]; /* of its line in the list (transport/keys.h) */
         bool own; /* the client has proved a key that counts as the server's own */
 };

@@ -10,6 +10,7 @@
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
+#include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -150,14 +151,22 @@ static void end_look(struct pending *v)
 static bool look(struct supervisor *s, struct pending *v, uint64_t version)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
+        int r = 0;
         const struct wire_hello_reply m = {
                 .version = version,
                 .time_ns = clock_now_ns(),
                 .local_path = bytes_str(v->from.local ? s->listeners.local_path : ""),
         };
         uint8_t number[8];
-        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0 ||
-            !tell(v, &out))
+        sensors_ask(s);
+        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0)
+                return false;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (!r && w->state == WORKER_BUSY)
+                        r = report_put_origin(w, &out);
+        }
+        if (r < 0 || !tell(v, &out))
                 return false;
         v->look = ++s->arrivals.looks;
         bytes_put_u64(number, v->look);

@@ -2,11 +2,14 @@
 
 #include <string.h>
 
+#include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "os/process/process.h"
 #include "proto/info.h"
 #include "session/hello.h"
+
+enum { TEXT_MAX = 128 };
 
 /* The reasons of refusals, as they are counted. */
 static const struct {
@@ -72,7 +75,7 @@ static int put_server(const struct supervisor *s, struct buf *b)
         return r;
 }
 
-static int put_device(const struct health_device *d, struct buf *b)
+static int put_device(const struct supervisor *s, const struct health_device *d, struct buf *b)
 {
         size_t mark;
         int r = info_begin(b, INFO_HEALTH, &mark);
@@ -84,6 +87,8 @@ static int put_device(const struct health_device *d, struct buf *b)
                 r = info_put_u64(b, INFO_HEALTH_STATE, health_state(d));
         if (!r)
                 r = info_put_u64(b, INFO_HEALTH_FAILURES, d->failures);
+        if (!r)
+                r = sensors_put(s, d, b);
         if (!r)
                 info_end(b, mark);
         return r;
@@ -111,11 +116,43 @@ int report_put(const struct supervisor *s, struct buf *out)
         for (size_t i = 0; i < s->health.count && !r; i++) {
                 if (s->health.devices[i].guessed)
                         continue;
-                r = put_device(&s->health.devices[i], &records);
+                r = put_device(s, &s->health.devices[i], &records);
                 if (!r)
                         r = put_exchange(&records, out);
         }
         return r;
+}
+
+static int put_text(struct buf *b, enum info_key key, const char *text)
+{
+        return info_put(b, key, text, strnlen(text, TEXT_MAX));
+}
+
+int report_put_origin(const struct worker *w, struct buf *out)
+{
+        auto_clean(buf_fini) struct buf records = { 0 };
+        const struct gate_grant *g = &w->grant;
+        size_t mark;
+        int r = info_begin(&records, INFO_ORIGIN, &mark);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_CLIENT, g->client);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_USER, g->user);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_HOST, g->host);
+        if (!r)
+                r = put_text(&records, INFO_ORIGIN_FROM, w->audit.from);
+        if (!r)
+                r = info_put_u64(&records, INFO_ORIGIN_AGE_NS, clock_now_ns() - w->audit.begun_ns);
+        if (r < 0)
+                return r;
+        info_end(&records, mark);
+        const struct wire_session_stats m = {
+                .process = (uint64_t)w->pid,
+                .name = bytes_str(w->name),
+                .links = bytes_of(records.data, records.size),
+        };
+        return hello_put_stats(out, &m);
 }
 
 int report_put_whole(struct buf *out)

@@ -15,6 +15,7 @@ enum source_kind {
         SOURCE_EXPORTER,
         SOURCE_HELPER_LOG,
         SOURCE_CLIENTS,
+        SOURCE_SENSORS,
 };
 
 /* The source of an event: the first member of each struct that an event names. */

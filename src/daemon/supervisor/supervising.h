@@ -4,6 +4,7 @@
 #define SPANCL_DAEMON_SUPERVISING_H
 
 #include "base/list.h"
+#include "daemon/control.h"
 #include "daemon/linux/refusals.h"
 #include "daemon/linux/scratch.h"
 #include "daemon/linux/spawn.h"
@@ -155,9 +156,17 @@ struct supervisor {
         /* The watch over the list of clients (watching.h). */
         struct {
                 struct source source;
-                int watch;    /* -1: none */
-                bool watched; /* it watches the folder of keys */
+                int watch;       /* of the folder of keys; -1: none */
+                bool impossible; /* there can be none */
+                uint64_t due_ns; /* when to read the list; 0: it has not changed */
         } clients;
+        /* The sensors and their readings (sensing.h). */
+        struct {
+                struct helper process;
+                uint64_t next_ns, told_ns;  /* when to ask again; when they told, 0: never */
+                bool none;                  /* this host has none */
+                char text[CONTROL_MAX + 1]; /* the readings */
+        } sensors;
         struct health health;
         struct listeners listeners;
 

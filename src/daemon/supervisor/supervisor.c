@@ -11,6 +11,7 @@
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
 #include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -46,6 +47,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = w < d ? w : d;
         d = s->arrivals.accept_ns < d ? s->arrivals.accept_ns : d;
         d = s->trim_ns < d ? s->trim_ns : d;
+        d = s->clients.due_ns && s->clients.due_ns < d ? s->clients.due_ns : d;
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
@@ -60,6 +62,7 @@ static void expire(struct supervisor *s)
         pending_expire(s, now);
         workers_expire(s, now);
         workers_trim(s, now);
+        clients_expire(s, now);
         if (s->arrivals.accept_ns <= now && pending_resume(s) < 0)
                 pending_pause(s);
 }
@@ -106,6 +109,9 @@ static void run_events(struct supervisor *s, int timeout_ms)
                         break;
                 case SOURCE_EXPORTER:
                         exporter_hear(s);
+                        break;
+                case SOURCE_SENSORS:
+                        sensors_hear(s);
                         break;
                 case SOURCE_CLIENTS:
                         clients_changed(s);
@@ -184,6 +190,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = helper_of("dialler", SOURCE_HELPER_LOG),
                 .meter.process = helper_of("meter", SOURCE_METER),
+                .sensors.process = helper_of("sensors", SOURCE_SENSORS),
                 .exporter.process = helper_of("exporter", SOURCE_EXPORTER),
                 .advertisers = { { .process = helper_of("advertise-mdns", SOURCE_HELPER_LOG) },
                                  { .process = helper_of("advertise-dht", SOURCE_HELPER_LOG) } },
@@ -240,6 +247,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         pending_bury(&s);
         workers_stop(&s, run_events);
         helper_stop(&s, &s.meter.process);
+        helper_stop(&s, &s.sensors.process);
         helper_stop(&s, &s.dialler);
         exporter_stop(&s);
         advertiser_stop(&s);

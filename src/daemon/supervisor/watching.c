@@ -5,30 +5,29 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/supervisor/workers.h"
+#include "os/clock.h"
 #include "os/file.h"
+#include "os/folder.h"
 #include "os/watch.h"
 
-static void forget(struct supervisor *s)
-{
-        supervisor_unwatch(s, s->clients.watch);
-        clients_unwatch(s);
-}
+/* The time without changes after which the list is read: programs that write it in place take several steps. */
+enum { QUIET_MS = 200 };
 
 void clients_watch(struct supervisor *s)
 {
-        if (s->clients.watched || !*s->gate.folder || s->stopping)
+        if (s->clients.watch >= 0 || s->clients.impossible || s->stopping ||
+            !folder_exists(s->gate.folder))
                 return;
         s->clients.source.kind = SOURCE_CLIENTS;
         s->clients.watch = watch_new(s->gate.folder);
-        if (s->clients.watch < 0)
-                return; /* the folder does not exist yet */
-        s->clients.watched = true;
-        if (supervisor_watch(s, s->clients.watch, &s->clients.source) < 0) {
-                log_warn(LOG, "a removed client's sessions will go on: the keys can't be watched");
-                clients_unwatch(s);
+        if (s->clients.watch >= 0 &&
+            supervisor_watch(s, s->clients.watch, &s->clients.source) == 0) {
+                clients_changed(s); /* before this watch */
                 return;
         }
-        clients_changed(s); /* before this watch */
+        clients_unwatch(s);
+        s->clients.impossible = true;
+        log_warn(LOG, "sessions of removed clients will go on: their list can't be watched");
 }
 
 void clients_unwatch(struct supervisor *s)
@@ -40,10 +39,18 @@ void clients_unwatch(struct supervisor *s)
 
 void clients_changed(struct supervisor *s)
 {
+        s->clients.due_ns = clock_now_ns() + QUIET_MS * MS;
         if (!watch_clear(s->clients.watch)) {
-                forget(s); /* the folder was removed: the next one is watched anew */
-                s->clients.watched = false;
+                supervisor_unwatch(s, s->clients.watch);
+                clients_unwatch(s); /* a folder in its place is watched anew */
         }
+}
+
+void clients_expire(struct supervisor *s, uint64_t now_ns)
+{
+        if (!s->clients.due_ns || now_ns < s->clients.due_ns)
+                return;
+        s->clients.due_ns = 0;
         char *list = gate_clients(&s->gate);
         if (!list)
                 return;

@@ -17,6 +17,7 @@
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
 #include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/sensing.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -585,7 +586,7 @@ bool workers_reap(struct supervisor *s)
                 }
                 struct process_usage used;
                 process_collect(pid, &status, &used);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid) ||
+                if (dialler_ended(s, pid, status) || meter_ended(s, pid) || sensors_ended(s, pid) ||
                     exporter_ended(s, pid) || advertiser_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)

@@ -73,7 +73,7 @@ cl_int engine_submission_part(struct command *c, const struct backend_command *w
         engine_coalesced_submitted(c, unreported);
         if (!c->submission.running++)
                 e->commands.running++;
-        q->running++;
+        engine_usage_begin(q);
         e->transfers.parts += c->submission.transfer != NULL;
         engine_limit_begin(q);
         engine_queue_dirty(q);
@@ -161,7 +161,7 @@ void engine_submission_part_complete(struct command *c, cl_int status,
                                      const struct backend_times *t)
 {
         struct engine *e = c->queue->object.engine;
-        c->queue->running--;
+        engine_usage_end(c->queue);
         engine_command_drained(c->queue);
         if (!--c->submission.running)
                 e->commands.running--;

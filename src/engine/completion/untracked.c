@@ -57,7 +57,7 @@ bool engine_untracked_submit(struct queue *q, uint64_t event, struct backend_com
         s->newest = event;
         e->completion.untracked++;
         e->commands.running++;
-        q->running++;
+        engine_usage_begin(q);
         engine_queue_dirty(q);
         return true;
 }
@@ -70,7 +70,7 @@ static void drop_oldest(struct queue *q) REQUIRES(engine_held)
                 e->be->event.release(entry->native);
         e->completion.untracked--;
         e->commands.running--;
-        q->running--;
+        engine_usage_end(q);
 }
 
 /* Release the queue when it has no untracked commands left. */

@@ -282,22 +282,6 @@ int engine_get_links(struct engine *e, struct buf *ret)
         return r;
 }
 
-int engine_get_usage(struct engine *e, struct buf *ret)
-{
-        size_t mark;
-        int r = info_begin(ret, INFO_SESSION, &mark);
-        if (!r)
-                r = info_put_u64(ret, INFO_SESSION_MEMORY, e->objects.storage);
-        if (!r)
-                r = info_put_u64(ret, INFO_SESSION_PROGRAMS, e->objects.programs);
-        if (!r)
-                r = info_put_u64(ret, INFO_SESSION_PEAK, e->objects.storage_peak);
-        if (r < 0)
-                return r;
-        info_end(ret, mark);
-        return 0;
-}
-
 int engine_handle_stats_query(void *user, const struct wire_stats_query *m)
 {
         struct peer *p = user;

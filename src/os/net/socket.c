@@ -179,6 +179,7 @@ bool socket_tcp_state(int fd, struct socket_tcp_state *ret)
             size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
                 return false;
         *ret = (struct socket_tcp_state){
+                .round_trip_ns = info.tcpi_rtt * UINT64_C(1000),
                 .rate = info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate,
                 .owes = info.tcpi_unacked || info.tcpi_probes,
                 .unsent = info.tcpi_notsent_bytes != 0,

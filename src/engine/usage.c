@@ -1,0 +1,84 @@
+#include "engine/usage.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "engine/object.h"
+
+enum { NAME_SIZE = 64 };
+
+int engine_usage_init(struct engine *e)
+{
+        e->uses = mem_zalloc((e->device_count + 1) * sizeof(*e->uses));
+        return e->uses ? 0 : SP_E_NOMEM;
+}
+
+void engine_usage_fini(struct engine *e)
+{
+        mem_free(e->uses);
+        e->uses = NULL;
+}
+
+static uint64_t now(struct engine *e)
+{
+        return e->params.ops->now_ns(e->params.user);
+}
+
+void engine_usage_begin(struct queue *q)
+{
+        struct device_use *u = &q->object.engine->uses[q->root];
+        if (!q->running++ && !u->queues++)
+                u->since_ns = now(q->object.engine);
+}
+
+void engine_usage_end(struct queue *q)
+{
+        struct device_use *u = &q->object.engine->uses[q->root];
+        if (!--q->running && !--u->queues)
+                u->busy_ns += now(q->object.engine) - u->since_ns;
+}
+
+static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(engine_held)
+{
+        const struct device_use *u = &e->uses[device];
+        unsigned number = device;
+        char name[NAME_SIZE] = "";
+        size_t mark;
+        if (!u->busy_ns && !u->queues)
+                return 0;
+        (void)engine_device_label(e, device, &number, name, sizeof(name));
+        int r = info_begin(ret, INFO_USE, &mark);
+        if (!r)
+                r = info_put_u64(ret, INFO_USE_DEVICE, number);
+        if (!r)
+                r = info_put(ret, INFO_USE_NAME, name, strlen(name));
+        if (!r)
+                r = info_put_u64(ret, INFO_USE_BUSY_NS,
+                                 u->busy_ns + (u->queues ? now(e) - u->since_ns : 0));
+        if (!r)
+                info_end(ret, mark);
+        return r;
+}
+
+int engine_get_usage(struct engine *e, uint64_t round_trip_ns, struct buf *ret)
+{
+        const struct {
+                enum info_key key;
+                uint64_t value;
+        } all[] = {
+                { INFO_SESSION_MEMORY, e->objects.storage },
+                { INFO_SESSION_PROGRAMS, e->objects.programs },
+                { INFO_SESSION_PEAK, e->objects.storage_peak },
+                { INFO_SESSION_COMMANDS, e->commands.held + e->commands.running },
+                { INFO_SESSION_ROUND_TRIP, round_trip_ns },
+        };
+        size_t mark;
+        int r = info_begin(ret, INFO_SESSION, &mark);
+        for (size_t i = 0; i < array_size(all) && !r; i++)
+                r = info_put_u64(ret, all[i].key, all[i].value);
+        for (unsigned i = 0; i < e->device_count && !r; i++)
+                r = put_use(e, i, ret);
+        if (!r)
+                info_end(ret, mark);
+        return r;
+}

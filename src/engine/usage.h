@@ -1,0 +1,30 @@
+/* The use that a session makes of its devices, for queries of statistics. Guarded by the engine's lock. */
+#ifndef SPANCL_ENGINE_USAGE_H
+#define SPANCL_ENGINE_USAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "engine/lock.h"
+
+struct engine;
+struct queue;
+
+/* The time during which the session had native commands in flight on one device of the backend. The commands of
+ * sub-devices count for their device. */
+struct device_use {
+        size_t queues;     /* with commands in flight */
+        uint64_t since_ns; /* since `queues` is not 0 */
+        uint64_t busy_ns;  /* before */
+};
+
+/* Make room for all devices. SP_E_NOMEM. */
+SP_NODISCARD int engine_usage_init(struct engine *e);
+void engine_usage_fini(struct engine *e);
+
+/* One more native command of the queue is in flight; or one less. */
+void engine_usage_begin(struct queue *q) REQUIRES(engine_held);
+void engine_usage_end(struct queue *q) REQUIRES(engine_held);
+
+#endif
