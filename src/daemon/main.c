@@ -13,12 +13,14 @@
 #include "daemon/exporter/exporter.h"
 #include "daemon/print_dns.h"
 #include "daemon/sandbox_test.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/supervisor.h"
 #include "daemon/supervisor/zygote.h"
 #include "daemon/upkeep/meter.h"
 #include "daemon/worker/worker.h"
+#include "engine/limits.h"
 #include "sandbox/calls.h"
 #include "transport/tls.h"
 
@@ -115,6 +117,18 @@ static int run(struct config_options *o, const struct config_command_line *line,
         char wrong[160];
         if (!calls_known(config_option_text(o, CONFIG_sandbox_allow), wrong, sizeof(wrong))) {
                 fprintf(stderr, "spancld: --sandbox-allow: %s\n", wrong);
+                return 2;
+        }
+        uint64_t number, window;
+        if (!engine_when_full(config_option_text(o, CONFIG_when_full), &number)) {
+                fprintf(stderr,
+                        "spancld: --when-full takes fail, wait or wait:SECONDS (1 to 86400), not %s\n",
+                        config_option_text(o, CONFIG_when_full));
+                return 2;
+        }
+        if (!client_time_parse(config_option_text(o, CONFIG_client_time), &number, &window)) {
+                fprintf(stderr, "spancld: --client-time takes SECONDS or SECONDS/WINDOW, not %s\n",
+                        config_option_text(o, CONFIG_client_time));
                 return 2;
         }
         if (part->pair)

@@ -61,6 +61,9 @@ SP_NODISCARD int server_loop_connect(struct server_loop *l, const struct dial_pa
  * a second, then call `ended` with SP_E_GONE. Returns at once. */
 void server_loop_stop(struct server_loop *l, const char *text);
 
+/* Use the client's account (engine/account.h), before the first connection. Any thread. */
+void server_loop_use_account(struct server_loop *l, const struct account *a);
+
 /* Set whether this server has other sessions, whose threads need the cores, too. Any thread; false
  * at first. */
 void server_loop_share(struct server_loop *l, bool shared);

@@ -193,11 +193,12 @@ static bool may_use_socket(const struct gate *g, unsigned uid)
 
 struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)
 {
-        struct gate_origin from = { .local = true };
+        struct gate_origin from = { .local = true, .user = UINT_MAX };
         if (c->ops->caps & TRANSPORT_KNOWS_USER) {
                 unsigned uid = UINT_MAX;
                 from.stranger = !conn_user(c, &uid) || !may_use_socket(g, uid);
                 from.uid = from.stranger ? uid : 0;
+                from.user = uid;
                 return from;
         }
         from.local = conn_origin(c, from.net) && !tls_only;
@@ -291,11 +292,34 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         return found || peer->vouched || own;
 }
 
+/* Name the client by what it has shown. */
+static void name_client(const struct gate_origin *from, const struct tls_peer *peer,
+                        char ret[GATE_WHO_MAX])
+{
+        static const uint8_t none[sizeof(from->net)];
+        size_t n = 0;
+        if (peer && !strcmp(peer->psk, KEYS_PSK_TOKEN)) {
+                strcpy(ret, KEYS_PSK_TOKEN);
+        } else if (peer && peer->known) {
+                n = (size_t)snprintf(ret, GATE_WHO_MAX, "key ");
+                keys_hex(peer->fingerprint, ret + n);
+        } else if (from->user != UINT_MAX) {
+                snprintf(ret, GATE_WHO_MAX, "user %u", from->user);
+        } else if (memcmp(from->net, none, sizeof(none)) != 0) {
+                n = (size_t)snprintf(ret, GATE_WHO_MAX, "address ");
+                for (size_t i = 0; i < sizeof(from->net); i++)
+                        n += (size_t)snprintf(ret + n, GATE_WHO_MAX - n, "%02x", from->net[i]);
+        } else {
+                strcpy(ret, "local");
+        }
+}
+
 int gate_admit(const struct gate *g, const struct gate_origin *from, const struct conn *c,
                const struct wire_hello *m, struct gate_grant *ret, const char **ret_text)
 {
         const struct tls_peer *peer = tls_peer(c);
         *ret = (struct gate_grant){ 0 };
+        name_client(from, peer, ret->who);
         if (from->stranger) {
                 log_warn(LOG, "user %u may not use this socket (--socket-users)", from->uid);
                 *ret_text = "this socket is for other users: the server's --socket-users says whom";

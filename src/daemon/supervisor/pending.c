@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/time_slice.h"
@@ -351,11 +352,25 @@ static enum routed route(struct supervisor *s, struct pending *v)
                        "this server has no room for another session (--sessions)");
                 return ROUTED;
         }
+        text = accounts_refuse(s, &v->grant);
+        if (text) {
+                refuse(s, v, SP_E_LIMIT, text);
+                return ROUTED;
+        }
         if (health_holds(s))
                 return ROUTED_WAIT;
-        do
-                w = workers_find_free(s, &v->grant, WORKER_WARM);
-        while (w && !hand_over(s, v, w));
+        while ((w = workers_find_free(s, &v->grant, WORKER_WARM))) {
+                r = accounts_begin(s, w, &v->grant);
+                if (r == SP_E_LINK)
+                        w->gone = true;
+                else if (r < 0) {
+                        refuse(s, v, r, "this server can't count the session; see its log");
+                        return ROUTED;
+                } else if (hand_over(s, v, w))
+                        break;
+                else
+                        accounts_end(s, w);
+        }
         if (!w)
                 return ROUTED_WAIT;
         w->state = WORKER_BUSY;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
@@ -62,6 +63,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->arrivals.accept_ns < d ? s->arrivals.accept_ns : d;
         d = s->trim_ns < d ? s->trim_ns : d;
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
+        d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         d = exporter_deadline(s) < d ? exporter_deadline(s) : d;
@@ -75,6 +77,7 @@ static void expire(struct supervisor *s)
         pending_expire(s, now);
         workers_expire(s, now);
         workers_trim(s, now);
+        accounts_look(s, now);
         if (s->arrivals.accept_ns <= now && pending_resume(s) < 0)
                 pending_pause(s);
 }
@@ -234,6 +237,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         list_init(&s.arrivals.pending);
         list_init(&s.arrivals.waiting);
         list_init(&s.workers);
+        list_init(&s.accounts.all);
         list_init(&s.arrivals.dead);
         cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
@@ -272,6 +276,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         pending_bury(&s);
         workers_stop(&s, run_events);
+        accounts_fini(&s);
         meter_stop(&s);
         dialler_stop(&s);
         exporter_stop(&s);

@@ -1,0 +1,342 @@
+#include "daemon/supervisor/accounts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "daemon/control.h"
+#include "daemon/supervisor/workers.h"
+#include "engine/account.h"
+#include "os/clock.h"
+#include "os/text_file.h"
+#include "os/thread.h"
+
+enum {
+        LOOK_MS = 250,      /* between looks at the device time */
+        WINDOW_S = 3600,    /* of --client-time without a window */
+        EXCESS_S = 10,      /* processor time beyond the limit that ends a client's sessions */
+        THREADS_MAX = 4096, /* of a worker, whose priority is set */
+        NICE_LOW = 10,
+        NICE_HIGH = -5,
+};
+
+/* A client with sessions, or with device time in its window. */
+struct client_account {
+        struct list link;
+        char who[GATE_WHO_MAX];
+        struct client_limits limits;
+        size_t sessions;
+        int fd;                    /* of the page; -1: there is none */
+        struct account_page *page; /* NULL: memory and time have no limit, or there is no session */
+        bool *taken;               /* by slot */
+        uint64_t begun_ns;         /* the window; 0: no device time was used in one */
+        uint64_t used_ns;          /* in the window, by pages that are gone */
+        uint64_t page_ns;          /* what the page had when the window began */
+        uint64_t cpu_ns;           /* processor time of ended workers in the window */
+        bool paused;
+};
+
+bool client_time_parse(const char *text, uint64_t *ret_time_s, uint64_t *ret_window_s)
+{
+        enum { MOST_S = 31 * 86400 };
+        char *end;
+        uint64_t window_s = WINDOW_S, time_s;
+        if (*text < '0' || *text > '9')
+                return false;
+        time_s = strtoull(text, &end, 10);
+        if (*end == '/' && end[1] >= '0' && end[1] <= '9')
+                window_s = strtoull(end + 1, &end, 10);
+        if (*end || time_s > 1000ull * MOST_S || !window_s || window_s > MOST_S)
+                return false;
+        *ret_time_s = time_s;
+        *ret_window_s = window_s;
+        return true;
+}
+
+static struct client_limits limits_of(const struct supervisor *s)
+{
+        struct client_limits l = {
+                .sessions = config_option_number(s->options, CONFIG_client_sessions),
+                .memory_bytes = config_option_number(s->options, CONFIG_client_memory) << 20,
+                .priority = (enum client_priority)config_option_number(s->options,
+                                                                       CONFIG_client_priority),
+        };
+        (void)client_time_parse(config_option_text(s->options, CONFIG_client_time), &l.time_s,
+                                &l.window_s);
+        return l;
+}
+
+static struct client_account *find(const struct supervisor *s, const char *who)
+{
+        list_each(a, &s->accounts.all, struct client_account, link)
+        {
+                if (!strcmp(a->who, who))
+                        return a;
+        }
+        return NULL;
+}
+
+const char *accounts_refuse(const struct supervisor *s, const struct gate_grant *client)
+{
+        const struct client_account *a = find(s, client->who);
+        uint64_t max = limits_of(s).sessions;
+        return max && a && a->sessions >= max
+                       ? "this client has as many sessions here as it may have (--client-sessions)"
+                       : NULL;
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+static int page_new(struct client_account *a)
+{
+        void *p = MAP_FAILED;
+        a->fd = memfd_create("spancl-account", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        a->taken = mem_zalloc(ACCOUNT_SLOTS * sizeof(*a->taken));
+        /* With the seals, a worker cannot make the supervisor fault by truncating the file. */
+        if (a->fd >= 0 && a->taken && !ftruncate(a->fd, sizeof(*a->page)) &&
+            !fcntl(a->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+                p = mmap(NULL, sizeof(*a->page), PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
+        if (p == MAP_FAILED)
+                return SP_E_LIMIT;
+        a->page = p;
+        a->page_ns = 0;
+        a->paused = false;
+        return 0;
+}
+
+/* Return the device time of the window. */
+static uint64_t used_ns(const struct client_account *a)
+{
+        uint64_t now = a->page ? atomic_load(&a->page->busy_ns) : 0;
+        return a->used_ns + (now > a->page_ns ? now - a->page_ns : 0);
+}
+
+static void page_free(struct client_account *a)
+{
+        a->used_ns = used_ns(a);
+        if (a->page)
+                munmap(a->page, sizeof(*a->page));
+        if (a->fd >= 0)
+                close(a->fd);
+        mem_free(a->taken);
+        a->page = NULL;
+        a->taken = NULL;
+        a->fd = -1;
+        a->page_ns = 0;
+}
+
+static void account_free(struct client_account *a)
+{
+        page_free(a);
+        list_remove(&a->link);
+        mem_free(a);
+}
+
+/* Return the processor time of a worker's process; 0: not known. */
+static uint64_t cpu_ns_of(const struct worker *w)
+{
+        char path[32], text[1024];
+        unsigned long user, system;
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)w->pid);
+        text_file_read(AT_FDCWD, path, text, sizeof(text));
+        const char *p = strrchr(text, ')'); /* behind the name, which the worker chooses */
+        if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                         &system) != 2)
+                return 0;
+        return (uint64_t)(user + system) * (1000 * MS / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* ---- sessions ------------------------------------------------------------------------------- */
+
+static void set_nice(pid_t worker, int nice)
+{
+        char path[64];
+        const struct dirent *entry;
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
+        DIR *threads = opendir(path);
+        for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++)
+                if (entry->d_name[0] != '.' &&
+                    setpriority(PRIO_PROCESS, (id_t)strtoul(entry->d_name, NULL, 10), nice) < 0)
+                        log_debug(LOG, "a thread of worker %d keeps its priority", (int)worker);
+        if (threads)
+                closedir(threads);
+}
+
+static void prioritize(struct supervisor *s, const struct worker *w, enum client_priority p)
+{
+        static const struct {
+                unsigned weight;
+                int nice;
+        } classes[] = { [PRIORITY_LOW] = { 20, NICE_LOW },
+                        [PRIORITY_NORMAL] = { 100, 0 },
+                        [PRIORITY_HIGH] = { 500, NICE_HIGH } };
+        if (p == PRIORITY_NORMAL)
+                return;
+        if (!cgroup_weigh(&s->cgroups, w->group, classes[p].weight))
+                set_nice(w->pid, classes[p].nice);
+}
+
+/* Hand the account to the worker. */
+static int give(struct client_account *a, struct worker *w)
+{
+        char text[64];
+        if (!a->page) {
+                int r = page_new(a);
+                if (r < 0)
+                        return r;
+        }
+        if (!account_open(a->page, a->taken, &w->use.slot))
+                return SP_E_LIMIT;
+        w->use.has_slot = true;
+        snprintf(text, sizeof(text), "%u %" PRIu64 " %d", w->use.slot,
+                 a->limits.memory_bytes ? a->limits.memory_bytes : UINT64_MAX,
+                 a->limits.time_s != 0);
+        return control_send(w->control, CONTROL_ACCOUNT, bytes_str(text), a->fd);
+}
+
+int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_grant *client)
+{
+        struct client_account *a = find(s, client->who);
+        if (!a) {
+                a = mem_zalloc(sizeof(*a));
+                if (!a)
+                        return SP_E_NOMEM;
+                snprintf(a->who, sizeof(a->who), "%s", client->who);
+                a->fd = -1;
+                list_append(&s->accounts.all, &a->link);
+        }
+        a->limits = limits_of(s);
+        a->sessions++;
+        w->use.account = a;
+        int r = a->limits.memory_bytes || a->limits.time_s ? give(a, w) : 0;
+        if (r < 0) {
+                accounts_end(s, w);
+                return r;
+        }
+        prioritize(s, w, a->limits.priority);
+        if (a->limits.time_s) {
+                w->use.cpu_before_ns = cpu_ns_of(w); /* it has loaded the drivers */
+                w->use.cpu_ns = 0;
+                s->accounts.look_ns = clock_now_ns();
+        }
+        return 0;
+}
+
+void accounts_end(struct supervisor *s, struct worker *w)
+{
+        struct client_account *a = w->use.account;
+        (void)s;
+        if (!a)
+                return;
+        w->use.account = NULL;
+        if (w->use.has_slot)
+                account_close(a->page, a->taken, w->use.slot);
+        w->use.has_slot = false;
+        a->cpu_ns += w->use.cpu_ns;
+        if (--a->sessions)
+                return;
+        page_free(a);
+        if (!a->begun_ns || !a->limits.time_s)
+                account_free(a);
+}
+
+/* ---- device time ---------------------------------------------------------------------------- */
+
+/* Begin a window. Time of the processors before it does not count. */
+static void open_window(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+{
+        a->begun_ns = now_ns;
+        a->page_ns = a->page ? atomic_load(&a->page->busy_ns) : 0;
+        a->used_ns = a->cpu_ns = 0;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->use.account == a)
+                        w->use.cpu_before_ns = cpu_ns_of(w);
+        }
+}
+
+/* Return the device time that the client's workers have used at least, by their processor time. */
+static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
+{
+        uint64_t sum = a->cpu_ns;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->use.account != a)
+                        continue;
+                uint64_t now = cpu_ns_of(w);
+                w->use.cpu_ns = now > w->use.cpu_before_ns ? now - w->use.cpu_before_ns : 0;
+                sum += w->use.cpu_ns;
+        }
+        return sum / thread_cores();
+}
+
+static void end_sessions(struct supervisor *s, const struct client_account *a)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->use.account == a && !w->gone)
+                        worker_over(s, w,
+                                    "its client has used far more device time than it may "
+                                    "(--client-time), and it was ended");
+        }
+}
+
+/* Return false if the account was freed. */
+static bool look_at(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+{
+        uint64_t limit_ns = a->limits.time_s * 1000 * MS;
+        if (!a->begun_ns || now_ns - a->begun_ns >= a->limits.window_s * 1000 * MS) {
+                if (!a->sessions) {
+                        account_free(a);
+                        return false;
+                }
+                open_window(s, a, now_ns);
+        }
+        uint64_t least = least_ns(s, a), used = used_ns(a) > least ? used_ns(a) : least;
+        bool pause = used >= limit_ns;
+        if (pause && !a->paused)
+                log_warn(LOG,
+                         "%s has used its %" PRIu64 " s of device time in %" PRIu64
+                         " s (--client-time): its kernels wait",
+                         a->who, a->limits.time_s, a->limits.window_s);
+        a->paused = pause;
+        if (a->page)
+                atomic_store(&a->page->paused, pause);
+        if (least > limit_ns + limit_ns / 4 + EXCESS_S * 1000 * MS)
+                end_sessions(s, a);
+        return true;
+}
+
+void accounts_look(struct supervisor *s, uint64_t now_ns)
+{
+        bool any = false;
+        if (!s->accounts.look_ns || s->accounts.look_ns > now_ns)
+                return;
+        list_each(a, &s->accounts.all, struct client_account, link)
+        {
+                if (a->limits.time_s)
+                        any |= look_at(s, a, now_ns);
+        }
+        s->accounts.look_ns = any ? now_ns + LOOK_MS * MS : 0;
+}
+
+uint64_t accounts_deadline(const struct supervisor *s)
+{
+        return s->accounts.look_ns ? s->accounts.look_ns : UINT64_MAX;
+}
+
+void accounts_fini(struct supervisor *s)
+{
+        list_each(a, &s->accounts.all, struct client_account, link)
+        {
+                account_free(a);
+        }
+}
