@@ -18,6 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 fuzz_check(*e.name && strlen(e.name) <= KEYS_NAME_MAX);
                 fuzz_check(keys_find(text, e.fingerprint, e.name, &again));
                 fuzz_check(keys_knows(text, e.name));
+                const char *left = e.settings;
+                struct keys_setting setting;
+                while (keys_setting(&left, &setting))
+                        fuzz_check(setting.key.size && setting.value.size);
+                fuzz_check(!*left);
         }
         if (keys_code_parse(text, code))
                 fuzz_check(strlen(code) == KEYS_CODE_LETTERS);

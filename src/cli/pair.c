@@ -1,4 +1,5 @@
 /* spancl pair: makes this user and a server on another host known to each other. */
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,13 +55,24 @@ static int ask_code(const char *given, char ret[KEYS_CODE_MAX])
         return SP_E_INVAL;
 }
 
-/* Write the line that the server puts into its list. */
+/* Make a text part of a name: one word. */
+static void make_word(char *text)
+{
+        for (; *text; text++)
+                if (*text <= ' ' || *text > '~' || *text == '@')
+                        *text = '_';
+}
+
+/* Write the line that the server puts into its list: "FINGERPRINT USER@HOST". */
 static void describe(const struct pairing *p, char *ret, size_t size)
 {
         char host[64] = "", user[64] = "";
+        const struct passwd *own = getpwuid(geteuid());
         (void)gethostname(host, sizeof(host) - 1);
-        if (getlogin_r(user, sizeof(user)) != 0)
-                user[0] = 0;
+        if (own)
+                snprintf(user, sizeof(user), "%s", own->pw_name);
+        make_word(host);
+        make_word(user);
         snprintf(ret, size, "%s %.40s%s%.60s", p->hex, user, *user ? "@" : "",
                  *host ? host : "client");
 }

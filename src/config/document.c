@@ -54,6 +54,17 @@ const struct config_note config_commands[] = {
           "Shows a code with which a client of another host pairs with this server (spancl pair)." },
         { "pair --rotate [--keys DIR]",
           "Makes a new key for this server; clients that know the old one accept it." },
+        { "clients [list] [--json] [--keys DIR]",
+          "Lists the clients that may use this server: name, user and host as they were when it was paired, the "
+          "time of the last connection, fingerprint, limits. docs/JSON.md has the keys of --json." },
+        { "clients remove CLIENT [--keys DIR]",
+          "Removes a client. It can connect no more, and its sessions end. CLIENT is a name, a fingerprint, or the "
+          "first eight or more letters of one." },
+        { "clients rename CLIENT NAME [--keys DIR]",
+          "Gives a client another name, which the log shows." },
+        { "clients limits CLIENT [KEY=VALUE]... [--keys DIR]",
+          "Sets a client's limits for its next sessions, such as `devices=gpu` (docs/SECURITY.md). Without a value: "
+          "removes that limit. Without limits: prints them." },
         { "sandbox-test [OPTIONS]",
           "Attacks the sandbox that a session has on this host with these options. Its targets are "
           "files and processes of its own. Exit status 1: an attack succeeded." },

@@ -9,11 +9,12 @@
 #include "base/mem.h"
 #include "config/document.h"
 #include "config/options.h"
+#include "daemon/client_limits.h"
+#include "daemon/clients.h"
 #include "daemon/dialler/dialler.h"
 #include "daemon/exporter/exporter.h"
 #include "daemon/print_dns.h"
 #include "daemon/sandbox_test.h"
-#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/supervisor.h"
@@ -69,6 +70,8 @@ static void print_help(void)
 /* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
         bool pair, rotate, zygote, dialler, exporter, sandbox_test;
+        int clients;                     /* the number of `words`, and 1 */
+        char **words;                    /* the arguments of `spancld clients` */
         const char *scratch_dir, *owner; /* a worker's */
         const char *memory, *tasks;      /* the meter's limits */
 };
@@ -91,8 +94,8 @@ static bool is_journal(void)
 static void choose_format(const struct config_options *o, const struct part *part)
 {
         uint64_t wanted = config_option_number(o, CONFIG_log_format);
-        if (part->pair || part->sandbox_test || part->zygote || part->dialler || part->exporter ||
-            part->scratch_dir)
+        if (part->pair || part->clients || part->sandbox_test || part->zygote || part->dialler ||
+            part->exporter || part->scratch_dir)
                 return;
         log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
 }
@@ -133,6 +136,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
         }
         if (part->pair)
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
+        if (part->clients)
+                return clients_main(o, part->clients - 1, part->words);
         if (part->sandbox_test)
                 return sandbox_test(o);
         if (part->zygote)
@@ -163,6 +168,21 @@ static int read_options(int argc, char **argv, struct config_options *ret,
                 return r;
         config_options_fini(ret);
         return config_options_parse(ret_line->argc, ret_line->argv, ret, ret_error);
+}
+
+/* Take the arguments of `spancld clients`. The options of the server follow them. */
+static void take_words(struct part *part, int *argc, char ***argv)
+{
+        int n = 1;
+        while (1 + n < *argc &&
+               (strncmp((*argv)[1 + n], "--", 2) != 0 || !strcmp((*argv)[1 + n], "--json")))
+                n++;
+        part->clients = n;
+        part->words = *argv + 1;
+        memmove(part->words, *argv + 2, (size_t)(n - 1) * sizeof(**argv));
+        (*argv)[n] = (*argv)[0];
+        *argc -= n;
+        *argv += n;
 }
 
 int main(int argc, char **argv)
@@ -205,6 +225,8 @@ int main(int argc, char **argv)
                 part.sandbox_test = true;
                 argc--;
                 argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "clients")) {
+                take_words(&part, &argc, &argv);
         } else if (argc >= 2 && !strcmp(argv[1], "pair")) {
                 part.pair = true;
                 argc--;

@@ -1,8 +1,9 @@
-/* A client's account of device memory and device time, which its sessions on one spancld share. It is a page of memory that
- * the supervisor makes for each client and hands to the workers of that client only, so a worker that was
- * taken over can falsify no other client's account. Each session writes the bytes that it holds to a slot of
- * its own, and the supervisor clears the slot when the session's process has ended. No locks; each slot has
- * one owner. Sums that a hostile worker wrote only make the takes of its own client fail or succeed. */
+/* A client's account of device memory and device time, which its sessions on one spancld share. The
+ * account is a page of memory that the supervisor makes for each client. Only workers of that client
+ * get it, so a worker that was taken over can falsify no other client's account. Each session writes
+ * the bytes that it holds to a slot of its own. The supervisor clears the slot when the session's
+ * process has ended. There are no locks; each slot has one owner. A hostile
+ * worker's values only make the takes of its own client fail or succeed. */
 #ifndef SPANCL_ENGINE_ACCOUNT_H
 #define SPANCL_ENGINE_ACCOUNT_H
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@
 #include "base/mem.h"
 #include "config/variables.h"
 
-enum { TOKEN_MIN = 20 };
+enum { TOKEN_MIN = 20, LOCK_TRIES = 100, LOCK_EACH_US = 10000 };
 
 /* Without those that look like digits (Crockford's). */
 static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -175,6 +176,8 @@ int keys_write(const char *folder, const char *file, const char *data, bool fres
                char text[KEYS_TEXT_MAX])
 {
         char path[KEYS_PATH_MAX], temp[KEYS_PATH_MAX];
+        if (strlen(data) > KEYS_FILE_MAX)
+                return fail(text, SP_E_LIMIT, "%s/%s would be too large", folder, file);
         int r = make_folder(folder, text);
         if (r < 0)
                 return r;
@@ -202,6 +205,60 @@ void keys_remove(const char *folder, const char *file)
 {
         char path[KEYS_PATH_MAX];
         snprintf(path, sizeof(path), "%s/%s", folder, file);
+        (void)!unlink(path);
+}
+
+int keys_lock(const char *folder, char text[KEYS_TEXT_MAX])
+{
+        int r = check_folder(folder, text);
+        int fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return r < 0 ? r : fail(text, SP_E_INVAL, "%s: %s", folder, strerror(errno));
+        for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+                if (errno != EWOULDBLOCK && errno != EINTR)
+                        return fd; /* a file system without locks */
+                if (i == LOCK_TRIES) {
+                        close(fd);
+                        return fail(text, SP_E_BUSY, "another program is changing %s", folder);
+                }
+                usleep(LOCK_EACH_US);
+        }
+        return fd;
+}
+
+/* ---- the last connections ------------------------------------------------------------------- */
+
+static void seen_path(const char *folder, const char *hex, char ret[KEYS_PATH_MAX + KEYS_HEX])
+{
+        snprintf(ret, KEYS_PATH_MAX + KEYS_HEX, "%s/" KEYS_SEEN "/%.*s", folder, KEYS_HEX, hex);
+}
+
+void keys_saw(const char *folder, const char hex[KEYS_HEX + 1])
+{
+        char path[KEYS_PATH_MAX + KEYS_HEX];
+        seen_path(folder, "", path);
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+                return;
+        seen_path(folder, hex, path);
+        int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return;
+        (void)!futimens(fd, NULL);
+        close(fd);
+}
+
+uint64_t keys_seen(const char *folder, const char hex[KEYS_HEX + 1])
+{
+        char path[KEYS_PATH_MAX + KEYS_HEX];
+        struct stat st;
+        seen_path(folder, hex, path);
+        return stat(path, &st) < 0 || st.st_mtime < 0 ? 0 : (uint64_t)st.st_mtime;
+}
+
+void keys_unsee(const char *folder, const char hex[KEYS_HEX + 1])
+{
+        char path[KEYS_PATH_MAX + KEYS_HEX];
+        seen_path(folder, hex, path);
         (void)!unlink(path);
 }
 
@@ -316,20 +373,89 @@ static bool take_text(const char *p, size_t n, char ret[KEYS_NAME_MAX + 1])
         return true;
 }
 
-/* "devices=FILTER" or "own" */
-static bool parse_right(const char *p, size_t n, struct keys_entry *ret)
+/* The size of a setting's key, which is followed by '='; 0: it is none. */
+static size_t setting_key(const char *p, size_t n)
 {
-        static const char devices[] = "devices=";
-        size_t prefix = sizeof(devices) - 1;
+        size_t size = 0;
+        while (size < n && ((p[size] >= 'a' && p[size] <= 'z') || (size && p[size] == '-')))
+                size++;
+        return size < n && p[size] == '=' && size + 1 < n ? size : 0;
+}
+
+static bool has_setting(const char *settings, struct bytes key)
+{
+        struct keys_setting s;
+        while (keys_setting(&settings, &s))
+                if (s.key.size == key.size && !memcmp(s.key.data, key.data, key.size))
+                        return true;
+        return false;
+}
+
+static bool add_setting(char *settings, const char *p, size_t n)
+{
+        size_t have = strlen(settings), blank = have > 0;
+        if (have + blank + n > KEYS_SETTINGS_MAX)
+                return false;
+        if (blank)
+                settings[have++] = ' ';
+        memcpy(settings + have, p, n);
+        settings[have + n] = 0;
+        return true;
+}
+
+/* "KEY=VALUE" or "own". Each comes once. */
+static bool parse_word(const char *p, size_t n, struct keys_entry *ret)
+{
+        const struct {
+                const char *key;
+                char *value;
+        } fields[] = {
+                { "devices", ret->devices },
+                { "user", ret->user },
+                { "host", ret->host },
+        };
         if (n == 3 && !memcmp(p, "own", 3) && !ret->own) {
                 ret->own = true;
                 return true;
         }
-        return n > prefix && !memcmp(p, devices, prefix) && !*ret->devices &&
-               take_text(p + prefix, n - prefix, ret->devices);
+        size_t key = setting_key(p, n);
+        if (!key)
+                return false;
+        for (size_t i = 0; i < array_size(fields); i++)
+                if (key == strlen(fields[i].key) && !memcmp(p, fields[i].key, key))
+                        return !*fields[i].value &&
+                               take_text(p + key + 1, n - key - 1, fields[i].value);
+        return !has_setting(ret->settings, bytes_of(p, key)) && add_setting(ret->settings, p, n);
 }
 
-/* "FINGERPRINT NAME [devices=FILTER] [own]" */
+bool keys_setting(const char **settings, struct keys_setting *ret)
+{
+        const char *p = *settings, *end = p + strlen(p);
+        size_t n = word(&p, end), key = setting_key(p, n);
+        if (!key)
+                return false;
+        ret->key = bytes_of(p, key);
+        ret->value = bytes_of(p + key + 1, n - key - 1);
+        *settings = p + n;
+        return true;
+}
+
+bool keys_is_name(const char *name)
+{
+        struct bytes left = bytes_str(name);
+        uint32_t c;
+        if (!left.size || left.size > KEYS_NAME_MAX)
+                return false;
+        while (left.size) {
+                size_t n = bytes_utf8(left, &c);
+                if (!n || !bytes_printable(c) || c == ' ')
+                        return false;
+                left = bytes_of((const char *)left.data + n, left.size - n);
+        }
+        return true;
+}
+
+/* "FINGERPRINT NAME [KEY=VALUE]... [own]" */
 static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
 {
         struct keys_entry e = { 0 };
@@ -340,7 +466,7 @@ static bool parse_entry(const char *p, const char *end, struct keys_entry *ret)
         if (!take_text(p, n, e.name))
                 return false;
         for (p += n; (n = word(&p, end)); p += n)
-                if (!parse_right(p, n, &e))
+                if (!parse_word(p, n, &e))
                         return false;
         *ret = e;
         return true;
@@ -381,13 +507,31 @@ bool keys_knows(const char *text, const char *name)
         return false;
 }
 
+static int put_word(struct buf *b, const char *key, const char *value)
+{
+        int r = *value ? buf_put(b, key, strlen(key)) : 0;
+        return r < 0 ? r : buf_put(b, value, strlen(value));
+}
+
 static int put_line(struct buf *b, const struct keys_entry *e)
 {
-        char line[KEYS_HEX + 2 * KEYS_NAME_MAX + 16], hex[KEYS_HEX + 1];
+        char hex[KEYS_HEX + 1];
         keys_hex(e->fingerprint, hex);
-        snprintf(line, sizeof(line), "%s %s%s%s%s\n", hex, e->name, *e->devices ? " devices=" : "",
-                 e->devices, e->own ? " own" : "");
-        return buf_put(b, line, strlen(line));
+        const struct {
+                const char *key, *value;
+        } words[] = {
+                { "", hex },
+                { " ", e->name },
+                { " devices=", e->devices },
+                { " user=", e->user },
+                { " host=", e->host },
+                { " ", e->settings },
+                { " ", e->own ? "own" : "" },
+        };
+        int r = 0;
+        for (size_t i = 0; i < array_size(words) && !r; i++)
+                r = put_word(b, words[i].key, words[i].value);
+        return r < 0 ? r : buf_put(b, "\n", 1);
 }
 
 /* All lines but those that `e` replaces. */
@@ -440,7 +584,11 @@ static bool has_name(const char *list, const struct keys_entry *of, const char *
         return false;
 }
 
-int keys_forget(const char *folder, const char *file, const char *name, char text[KEYS_TEXT_MAX])
+/* Write a list without those of its entries that `drops` names. SP_E_NOENT: it names none. */
+static int drop_entries(const char *folder, const char *file,
+                        bool (*drops)(const char *list, const struct keys_entry *e,
+                                      const void *what),
+                        const void *what, char text[KEYS_TEXT_MAX])
 {
         auto_clean(buf_fini) struct buf b = { 0 };
         char *list;
@@ -451,8 +599,7 @@ int keys_forget(const char *folder, const char *file, const char *name, char tex
         for (const char *line = list; *line && !r;) {
                 const char *end = line + strcspn(line, "\n"), *next = *end ? end + 1 : end;
                 struct keys_entry e;
-                bool drop = parse_entry(line, end, &e) && strcmp(e.name, "*") != 0 &&
-                            has_name(list, &e, name);
+                bool drop = parse_entry(line, end, &e) && drops(list, &e, what);
                 any |= drop;
                 if (!drop)
                         r = buf_put(&b, line, (size_t)(next - line));
@@ -463,8 +610,31 @@ int keys_forget(const char *folder, const char *file, const char *name, char tex
                 r = buf_put(&b, "", 1);
         if (r < 0)
                 return fail(text, r, "out of memory");
-        return any ? keys_write(folder, file, (char *)b.data, false, text)
-                   : fail(text, SP_E_NOENT, "%s is not known", name);
+        return any ? keys_write(folder, file, (char *)b.data, false, text) : SP_E_NOENT;
+}
+
+static bool is_of_name(const char *list, const struct keys_entry *e, const void *name)
+{
+        return strcmp(e->name, "*") != 0 && has_name(list, e, name);
+}
+
+int keys_forget(const char *folder, const char *file, const char *name, char text[KEYS_TEXT_MAX])
+{
+        snprintf(text, KEYS_TEXT_MAX, "%s is not known", name);
+        return drop_entries(folder, file, is_of_name, name, text);
+}
+
+static bool is_of_key(const char *list, const struct keys_entry *e, const void *fingerprint)
+{
+        (void)list;
+        return !memcmp(e->fingerprint, fingerprint, CRYPTO_FINGERPRINT);
+}
+
+int keys_drop(const char *folder, const char *file, const uint8_t fingerprint[CRYPTO_FINGERPRINT],
+              char text[KEYS_TEXT_MAX])
+{
+        snprintf(text, KEYS_TEXT_MAX, "%s/%s does not have this key", folder, file);
+        return drop_entries(folder, file, is_of_key, fingerprint, text);
 }
 
 int keys_replace(const char *folder, const char *file, const uint8_t old[CRYPTO_FINGERPRINT],

@@ -2,7 +2,9 @@
  *
  *   identity.pem    private key and certificate; made on first use
  *   servers         known servers: "FINGERPRINT HOST:PORT"; "*" for HOST:PORT: at any address
- *   clients         clients that may use a server: "FINGERPRINT NAME [devices=FILTER] [own]"
+ *   clients         clients that may use a server: "FINGERPRINT NAME [KEY=VALUE]... [own]"; the keys
+ *                   are devices, user, host, and settings of the server
+ *   seen/           an empty file for each client, named by its fingerprint: its time is the last connection's
  *   authority.pem   certificates of the user's own authority, which vouches for others; optional
  *   token           a secret that clients and servers share; optional
  *   pairing         the code that a server shows now: "SECRET UNTIL TRIES NAME"
@@ -19,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/status.h"
 #include "transport/crypto.h"
 
@@ -26,6 +29,7 @@ enum {
         KEYS_PATH_MAX = 1024,
         KEYS_TEXT_MAX = 1600,
         KEYS_NAME_MAX = 255,
+        KEYS_SETTINGS_MAX = 1023,
         KEYS_HEX = 2 * CRYPTO_FINGERPRINT,
         KEYS_FILE_MAX = 1 << 20,
 };
@@ -36,6 +40,7 @@ enum {
 #define KEYS_AUTHORITY "authority.pem"
 #define KEYS_TOKEN     "token"
 #define KEYS_PAIRING   "pairing"
+#define KEYS_SEEN      "seen"
 
 /* Find the folder: `given`, or the user's own if `given` is NULL or empty. The user's own is
  * SPANCL_KEYS, else spancl in XDG_CONFIG_HOME or ~/.config. SP_E_NOENT: there is no home;
@@ -48,10 +53,14 @@ SP_NODISCARD int keys_read(const char *folder, const char *file, char **ret,
                            char text[KEYS_TEXT_MAX]);
 
 /* Replace a file, and make the folder if it is missing. `fresh`: only if there is no file yet, else
- * SP_E_BUSY. SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM. */
+ * SP_E_BUSY. SP_E_LIMIT: longer than KEYS_FILE_MAX; SP_E_AUTH, SP_E_INVAL, SP_E_NOMEM. */
 SP_NODISCARD int keys_write(const char *folder, const char *file, const char *data, bool fresh,
                             char text[KEYS_TEXT_MAX]);
 void keys_remove(const char *folder, const char *file);
+
+/* Lock the folder against other programs that read a list and write it anew. Waits for a second at most. Returns a
+ * descriptor whose close unlocks; SP_E_BUSY: another program has the lock; SP_E_NOENT: there is no folder. */
+SP_NODISCARD int keys_lock(const char *folder, char text[KEYS_TEXT_MAX]);
 
 /* Read the identity as PEM, which is freed with mem_free, and its fingerprint. It is made if there
  * is none yet. Errors as of keys_read and keys_write. */
@@ -71,6 +80,11 @@ struct keys_entry {
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
         char name[KEYS_NAME_MAX + 1];    /* "HOST:PORT", or a client's name */
         char devices[KEYS_NAME_MAX + 1]; /* as --devices has it; "": all */
+        char user[KEYS_NAME_MAX +
+                  1]; /* as the client named itself when it was paired; "": not known */
+        char host[KEYS_NAME_MAX + 1];
+        /* The line's other words, "key=value", as they stand, with a blank between them. */
+        char settings[KEYS_SETTINGS_MAX + 1];
         bool own; /* the client is the user that runs the server; they share compile caches */
 };
 
@@ -85,6 +99,15 @@ bool keys_find(const char *text, const uint8_t fingerprint[CRYPTO_FINGERPRINT], 
 /* Does any entry have this name? */
 bool keys_knows(const char *text, const char *name);
 
+/* Take the next "key=value" off a text of settings. False: there is none. The parts point into the text. */
+struct keys_setting {
+        struct bytes key, value;
+};
+bool keys_setting(const char **settings, struct keys_setting *ret);
+
+/* Return true if a text can be the name of an entry: printable, without blanks, at most KEYS_NAME_MAX bytes. */
+bool keys_is_name(const char *name);
+
 /* Put an entry into a list. It replaces the entries of the same name (`by_name`) or key. */
 SP_NODISCARD int keys_put(const char *folder, const char *file, const struct keys_entry *e,
                           bool by_name, char text[KEYS_TEXT_MAX]);
@@ -94,10 +117,20 @@ SP_NODISCARD int keys_put(const char *folder, const char *file, const struct key
 SP_NODISCARD int keys_forget(const char *folder, const char *file, const char *name,
                              char text[KEYS_TEXT_MAX]);
 
+/* Remove the entries of this key. SP_E_NOENT: there is none. */
+SP_NODISCARD int keys_drop(const char *folder, const char *file,
+                           const uint8_t fingerprint[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX]);
+
 /* Replace the key `old` by `fresh` in all lines of a list. SP_E_NOENT: no line has it. */
 SP_NODISCARD int keys_replace(const char *folder, const char *file,
                               const uint8_t old[CRYPTO_FINGERPRINT],
                               const uint8_t fresh[CRYPTO_FINGERPRINT], char text[KEYS_TEXT_MAX]);
+
+/* Note that the client connects now; it does nothing where the folder is read-only. */
+void keys_saw(const char *folder, const char hex[KEYS_HEX + 1]);
+/* When the client connected last, in seconds of the wall clock; 0: not known. */
+uint64_t keys_seen(const char *folder, const char hex[KEYS_HEX + 1]);
+void keys_unsee(const char *folder, const char hex[KEYS_HEX + 1]);
 
 /* Convert fingerprints to text and back. */
 void keys_hex(const uint8_t fingerprint[CRYPTO_FINGERPRINT], char ret[KEYS_HEX + 1]);

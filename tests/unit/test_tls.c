@@ -293,6 +293,43 @@ static void an_entry_replaces_that_of_its_name_or_its_key(void **state)
         keys_remove(server_keys, KEYS_CLIENTS);
 }
 
+static void settings_stay_as_they_are(void **state)
+{
+        (void)state;
+        static const char line[] = "%064d alice x=1 devices=gpu y-z=a=b own user=al host=h\n";
+        struct keys_entry e;
+        char old[256], *list;
+        snprintf(old, sizeof(old), line, 0);
+        assert_int_equal(keys_write(server_keys, KEYS_CLIENTS, old, false, text), 0);
+        assert_true(keys_find(old, (uint8_t[CRYPTO_FINGERPRINT]){ 0 }, NULL, &e));
+        assert_string_equal(e.settings, "x=1 y-z=a=b");
+        assert_string_equal(e.host, "h");
+        strcpy(e.name, "bob");
+        assert_int_equal(keys_put(server_keys, KEYS_CLIENTS, &e, false, text), 0);
+        assert_int_equal(keys_read(server_keys, KEYS_CLIENTS, &list, text), 0);
+        assert_string_equal(list + KEYS_HEX, " bob devices=gpu user=al host=h x=1 y-z=a=b own\n");
+        mem_free(list);
+        static const char *const bad[] = {
+                "x=1 x=2", "x=", "=1", "X=1", "own own", "user=a user=b"
+        };
+        for (size_t i = 0; i < array_size(bad); i++) {
+                unsigned count = 0;
+                snprintf(old, sizeof(old), "%064d alice %s\n", 0, bad[i]);
+                const char *p = old;
+                assert_false(keys_next(&p, &e, &count));
+                assert_int_equal(count, 1);
+        }
+        assert_true(keys_is_name("\303\244lice"));
+        assert_false(keys_is_name("a b") || keys_is_name("") || keys_is_name("a\033[2J") ||
+                     keys_is_name("a\n"));
+        assert_int_equal(
+                keys_drop(server_keys, KEYS_CLIENTS, (uint8_t[CRYPTO_FINGERPRINT]){ 0 }, text), 0);
+        assert_int_equal(
+                keys_drop(server_keys, KEYS_CLIENTS, (uint8_t[CRYPTO_FINGERPRINT]){ 0 }, text),
+                SP_E_NOENT);
+        keys_remove(server_keys, KEYS_CLIENTS);
+}
+
 static void codes_are_read_as_people_write_them(void **state)
 {
         (void)state;
@@ -516,6 +553,7 @@ int main(void)
                 cmocka_unit_test(a_token_in_both_folders_is_enough),
                 cmocka_unit_test(a_folder_or_file_that_others_may_read_is_refused),
                 cmocka_unit_test(an_entry_replaces_that_of_its_name_or_its_key),
+                cmocka_unit_test(settings_stay_as_they_are),
                 cmocka_unit_test(codes_are_read_as_people_write_them),
                 cmocka_unit_test(keys_are_renewed_and_nothing_is_lost),
                 cmocka_unit_test(what_is_left_in_memory_is_polled_for),

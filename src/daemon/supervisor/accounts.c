@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/client_limits.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/workers.h"
 #include "engine/account.h"
@@ -21,7 +22,6 @@
 
 enum {
         LOOK_MS = 250,      /* between looks at the device time */
-        WINDOW_S = 3600,    /* of --client-time without a window */
         EXCESS_S = 10,      /* processor time beyond the limit that ends a client's sessions */
         THREADS_MAX = 4096, /* of a worker, whose priority is set */
         NICE_LOW = 10,
@@ -44,33 +44,15 @@ struct client_account {
         bool paused;
 };
 
-bool client_time_parse(const char *text, uint64_t *ret_time_s, uint64_t *ret_window_s)
+/* Return the limits of the options and of the client's line in the list. */
+static struct client_limits limits_of(const struct supervisor *s, const struct gate_grant *client)
 {
-        enum { MOST_S = 31 * 86400 };
-        char *end;
-        uint64_t window_s = WINDOW_S, time_s;
-        if (*text < '0' || *text > '9')
-                return false;
-        time_s = strtoull(text, &end, 10);
-        if (*end == '/' && end[1] >= '0' && end[1] <= '9')
-                window_s = strtoull(end + 1, &end, 10);
-        if (*end || time_s > 1000ull * MOST_S || !window_s || window_s > MOST_S)
-                return false;
-        *ret_time_s = time_s;
-        *ret_window_s = window_s;
-        return true;
-}
-
-static struct client_limits limits_of(const struct supervisor *s)
-{
-        struct client_limits l = {
-                .sessions = config_option_number(s->options, CONFIG_client_sessions),
-                .memory_bytes = config_option_number(s->options, CONFIG_client_memory) << 20,
-                .priority = (enum client_priority)config_option_number(s->options,
-                                                                       CONFIG_client_priority),
-        };
-        (void)client_time_parse(config_option_text(s->options, CONFIG_client_time), &l.time_s,
-                                &l.window_s);
+        struct client_limits l = client_limits_of(s->options);
+        const char *left = client->settings;
+        struct keys_setting setting;
+        while (keys_setting(&left, &setting))
+                (void)!client_limits_set(&l, setting.key,
+                                         setting.value); /* the gate has checked it */
         return l;
 }
 
@@ -87,7 +69,7 @@ static struct client_account *find(const struct supervisor *s, const char *who)
 const char *accounts_refuse(const struct supervisor *s, const struct gate_grant *client)
 {
         const struct client_account *a = find(s, client->who);
-        uint64_t max = limits_of(s).sessions;
+        uint64_t max = limits_of(s, client).sessions;
         return max && a && a->sessions >= max
                        ? "this client has as many sessions here as it may have (--client-sessions)"
                        : NULL;
@@ -213,7 +195,7 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
                 a->fd = -1;
                 list_append(&s->accounts.all, &a->link);
         }
-        a->limits = limits_of(s);
+        a->limits = limits_of(s, client);
         a->sessions++;
         w->use.account = a;
         int r = a->limits.memory_bytes || a->limits.time_s ? give(a, w) : 0;
@@ -228,6 +210,15 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
                 s->accounts.look_ns = clock_now_ns();
         }
         return 0;
+}
+
+void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client)
+{
+        char was[GATE_WHO_MAX];
+        snprintf(was, sizeof(was), "key %s", client->was);
+        struct client_account *a = find(s, was);
+        if (a && !find(s, client->who))
+                strcpy(a->who, client->who);
 }
 
 void accounts_end(struct supervisor *s, struct worker *w)

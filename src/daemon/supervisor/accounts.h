@@ -9,16 +9,6 @@
 
 #include "daemon/supervisor/supervising.h"
 
-/* What a client may use, from the options; 0: no limit. */
-struct client_limits {
-        uint64_t sessions, memory_bytes;
-        uint64_t time_s, window_s; /* device time in each window */
-        enum client_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH } priority;
-};
-
-/* Parse --client-time: "SECONDS" or "SECONDS/WINDOW". Return false if it is neither. */
-bool client_time_parse(const char *text, uint64_t *ret_time_s, uint64_t *ret_window_s);
-
 /* Return a sentence on why that client may not begin another session; NULL: it may. */
 const char *accounts_refuse(const struct supervisor *s, const struct gate_grant *client);
 
@@ -26,6 +16,9 @@ const char *accounts_refuse(const struct supervisor *s, const struct gate_grant 
  * SP_E_NOMEM, SP_E_LIMIT, SP_E_LINK. */
 SP_NODISCARD int accounts_begin(struct supervisor *s, struct worker *w,
                                 const struct gate_grant *client);
+
+/* The client has a new key (`was` of the grant): its account goes on. */
+void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client);
 
 /* The worker has ended, or its session never began. */
 void accounts_end(struct supervisor *s, struct worker *w);

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/client_limits.h"
 #include "os/random.h"
 #include "transport/address.h"
 
@@ -21,9 +22,7 @@ enum { TLS_HANDSHAKE = 0x16 }; /* the first byte of every TLS connection; SpanCL
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* Find the folder of the keys: --keys, the state folder that systemd gives a service, or the
- * user's own. */
-static int find_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
+int gate_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
 {
         const char *given = config_option_text(o, CONFIG_server_keys);
         if (!*given)
@@ -59,7 +58,7 @@ void gate_init(struct gate *g, const struct config_options *o)
 {
         *g = (struct gate){ .options = o };
         find_socket_users(g);
-        if (find_folder(o, g->folder) < 0)
+        if (gate_folder(o, g->folder) < 0)
                 g->folder[0] = 0;
 }
 
@@ -232,24 +231,62 @@ int gate_listen(struct gate *g, struct conn **c)
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
+char *gate_clients(const struct gate *g)
+{
+        return read_keys(g, KEYS_CLIENTS);
+}
+
+static int replace_key(const struct gate *g, const uint8_t old[CRYPTO_FINGERPRINT],
+                       const struct tls_peer *peer, char text[KEYS_TEXT_MAX])
+{
+        int lock = keys_lock(g->folder, text);
+        if (lock < 0)
+                return lock;
+        int r = keys_replace(g->folder, KEYS_CLIENTS, old, peer->fingerprint, text);
+        close(lock);
+        return r;
+}
+
 /* Return true if the client's new key follows a known one. From then on the list of clients has
- * only the new key. */
+ * only the new key; until that is written, the old one stands for it. */
 static bool is_heir(const struct gate *g, const struct tls_peer *peer, const char *clients,
-                    struct keys_entry *ret)
+                    struct keys_entry *ret, struct gate_grant *grant)
 {
         char text[KEYS_TEXT_MAX];
         for (unsigned i = 0; i < peer->before_count; i++) {
                 if (!keys_find(clients, peer->before[i], NULL, ret))
                         continue;
-                if (keys_replace(g->folder, KEYS_CLIENTS, peer->before[i], peer->fingerprint,
-                                 text) < 0)
+                if (replace_key(g, peer->before[i], peer, text) < 0) {
                         log_error(LOG, "%s's new key can't be kept: %s", ret->name, text);
-                else
-                        log_warn(LOG, "%s has a new key; the server no longer accepts the old one",
-                                 ret->name);
+                        return true;
+                }
+                log_warn(LOG, "%s has a new key; the server no longer accepts the old one",
+                         ret->name);
+                keys_hex(ret->fingerprint, grant->was);
+                keys_unsee(g->folder, grant->was);
+                memcpy(ret->fingerprint, peer->fingerprint, CRYPTO_FINGERPRINT);
                 return true;
         }
         return false;
+}
+
+/* Return true if the server knows all settings of a client. A limit that is misspelt must not mean that there is no
+ * limit. */
+static bool has_known_settings(const struct keys_entry *e)
+{
+        const char *left = e->settings;
+        struct keys_setting s;
+        struct client_limits limits = { 0 };
+        while (keys_setting(&left, &s))
+                if (!client_limits_set(&limits, s.key, s.value)) {
+                        log_warn(
+                                LOG,
+                                "%s may not connect: clients has '%.*s=' in its line, which is no setting, "
+                                "or has no such value",
+                                e->name, (int)s.key.size, (const char *)s.key.data);
+                        return false;
+                }
+        return true;
 }
 
 static bool is_own(const struct gate *g, const struct tls_peer *peer)
@@ -279,12 +316,18 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         keys_hex(peer->fingerprint, hex);
         char *clients = read_keys(g, KEYS_CLIENTS);
         bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
-                                 is_heir(g, peer, clients, &e));
+                                 is_heir(g, peer, clients, &e, ret));
         drop(clients);
+        if (found && !has_known_settings(&e))
+                return false;
         bool own = is_own(g, peer) || (found && e.own);
         if (found) {
                 strcpy(ret->devices, e.devices);
-                snprintf(ret->client, sizeof(ret->client), "%s", e.name);
+                strcpy(ret->client, e.name);
+                strcpy(ret->settings, e.settings);
+                if (!peer->vouched && !is_own(g, peer))
+                        keys_hex(e.fingerprint, ret->key);
+                keys_saw(g->folder, hex);
         } else
                 log_info(LOG, "a client that is not known has the key %s", hex);
         if (!own)
@@ -341,6 +384,45 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
         return SP_E_AUTH;
 }
 
+/* Append a number to the name of a new client if another client has this name. Names tell clients apart in the log
+ * and in `spancld clients`. SP_E_LIMIT: the name has no room for it. */
+static int make_unique(const char *clients, struct keys_entry *e)
+{
+        char name[KEYS_NAME_MAX + 1];
+        strcpy(name, e->name);
+        for (unsigned i = 2; keys_knows(clients, e->name); i++)
+                if ((size_t)snprintf(e->name, sizeof(e->name), "%s-%u", name, i) >= sizeof(e->name))
+                        return SP_E_LIMIT;
+        return 0;
+}
+
+/* Put a client into the list, whose lock the caller holds. A client that pairs again keeps its name and settings. */
+static int enlist(const struct gate *g, struct keys_entry *e, char text[KEYS_TEXT_MAX])
+{
+        struct keys_entry have;
+        char *clients;
+        const char *at = strrchr(e->name, '@');
+        snprintf(e->host, sizeof(e->host), "%s", at ? at + 1 : e->name);
+        if (at)
+                snprintf(e->user, sizeof(e->user), "%.*s", (int)(at - e->name), e->name);
+        int r = keys_read(g->folder, KEYS_CLIENTS, &clients, text);
+        if (r == SP_E_NOENT)
+                return keys_put(g->folder, KEYS_CLIENTS, e, false, text);
+        if (r < 0)
+                return r;
+        if (keys_find(clients, e->fingerprint, NULL, &have)) {
+                strcpy(have.user, e->user);
+                strcpy(have.host, e->host);
+                *e = have;
+        } else {
+                r = make_unique(clients, e);
+        }
+        mem_free(clients);
+        if (r < 0)
+                snprintf(text, KEYS_TEXT_MAX, "the name of the client is too long");
+        return r < 0 ? r : keys_put(g->folder, KEYS_CLIENTS, e, false, text);
+}
+
 int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
               const char **ret_text)
 {
@@ -355,11 +437,14 @@ int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
         }
         keys_remove(g->folder, KEYS_PAIRING); /* a code is used once */
         snprintf(line, sizeof(line), "%.*s", (int)m->name.size, (const char *)m->name.data);
-        if (!keys_next(&p, &e, &bad) || *e.devices || e.own) {
+        if (!keys_next(&p, &e, &bad) || *e.devices || *e.user || *e.host || *e.settings || e.own ||
+            !keys_is_name(e.name)) {
                 *ret_text = "this is not the name and key of a client";
                 return SP_E_PROTO;
         }
-        int r = keys_put(g->folder, KEYS_CLIENTS, &e, false, text);
+        int lock = keys_lock(g->folder, text), r = lock < 0 ? lock : enlist(g, &e, text);
+        if (lock >= 0)
+                close(lock);
         if (r < 0) {
                 log_error(LOG, "%s", text);
                 *ret_text = "this server can't write its list of clients; see its log";
@@ -377,7 +462,7 @@ int gate_show_code(const struct config_options *o)
         uint8_t random[KEYS_CODE_LETTERS];
         struct keys_pairing p = { .tries = KEYS_PAIRING_TRIES };
         const struct crypto_ops *crypto = tls_crypto(text);
-        int r = crypto ? find_folder(o, folder) : SP_E_UNSUPP;
+        int r = crypto ? gate_folder(o, folder) : SP_E_UNSUPP;
         if (r == SP_E_NOENT)
                 snprintf(text, sizeof(text), "there is no folder for keys: use --keys");
         if (!r && !random_fill(random, sizeof(random)))
@@ -406,7 +491,7 @@ int gate_rotate(const struct config_options *o)
 {
         char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys";
         const struct crypto_ops *crypto = tls_crypto(text);
-        int r = crypto ? find_folder(o, folder) : SP_E_UNSUPP;
+        int r = crypto ? gate_folder(o, folder) : SP_E_UNSUPP;
         if (!r)
                 r = keys_rotate(crypto, folder, text);
         if (r < 0) {

@@ -47,6 +47,10 @@ struct gate_grant {
         /* The client whose account the session uses (daemon/supervisor/accounts.h): "key HEX", "token", "user UID",
          * "address HEX", or "local" for connections of this host that show none of these. */
         char who[GATE_WHO_MAX];
+        /* The fingerprint by which the list of clients has it; "": the list does not decide. */
+        char key[KEYS_HEX + 1];
+        char was[KEYS_HEX + 1]; /* the key that `key` has just replaced in the list; "": none */
+        char settings[KEYS_SETTINGS_MAX + 1]; /* of its line in the list (transport/keys.h) */
 };
 
 /* Zeroed memory is a valid gate without keys. */
@@ -83,6 +87,13 @@ SP_NODISCARD int gate_admit(const struct gate *g, const struct gate_origin *from
  * SP_E_PROTO, SP_E_INVAL, SP_E_NOMEM. Each comes with a static text for the client. */
 SP_NODISCARD int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
                            const char **ret_text);
+
+/* Read the list of clients, which the caller frees with mem_free. NULL: it is missing or unusable. */
+SP_NODISCARD char *gate_clients(const struct gate *g);
+
+/* Find the folder of the keys: --keys, the state folder that systemd gives a service, or the user's own. Errors as
+ * keys_folder. */
+SP_NODISCARD int gate_folder(const struct config_options *o, char ret[KEYS_PATH_MAX]);
 
 /* Run "spancld pair": show a code, or with --rotate make a new key. Return the exit status. */
 int gate_show_code(const struct config_options *o);

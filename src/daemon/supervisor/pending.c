@@ -11,6 +11,7 @@
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/time_slice.h"
+#include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "session/hello.h"
@@ -328,6 +329,10 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 refuse(s, v, r, text);
                 return ROUTED;
         }
+        if (*v->grant.was) {
+                clients_rekeyed(s, &v->grant);
+                accounts_rekeyed(s, &v->grant);
+        }
         if (m.role == HELLO_ROLE_LOOK)
                 return look(s, v, version) ? ROUTED_WAIT : ROUTED;
         v->state.size = 0;
@@ -374,6 +379,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         if (!w)
                 return ROUTED_WAIT;
         w->state = WORKER_BUSY;
+        w->grant = v->grant;
         s->counts.begun++;
         audit_begin(w, v);
         w->id[0] = m.session_hi;

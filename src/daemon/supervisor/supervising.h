@@ -36,6 +36,7 @@ enum source_kind {
         SOURCE_EXPORTER,
         SOURCE_EXPORTER_LOG,
         SOURCE_ADVERTISER_LOG,
+        SOURCE_CLIENTS,
 };
 
 /* The source of an epoll event: the first member of each struct that epoll names. */
@@ -203,6 +204,12 @@ struct supervisor {
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;
+        /* The watch over the list of clients (watching.h). */
+        struct {
+                struct source source;
+                int inotify;  /* -1: none */
+                bool watched; /* it watches the folder of keys */
+        } clients;
         struct health health;
         struct listeners listeners;
 

@@ -17,6 +17,7 @@
 #include "daemon/supervisor/notify.h"
 #include "daemon/supervisor/orphans.h"
 #include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -134,6 +135,9 @@ static void run_events(struct supervisor *s, int timeout_ms)
                         if (!child_log_read(&s->advertiser.log, ADVERTISER_NAME, clock_now_ns()))
                                 supervisor_unwatch(s, s->advertiser.log.fd);
                         break;
+                case SOURCE_CLIENTS:
+                        clients_changed(s);
+                        break;
                 case SOURCE_SIGNALS:
                         signalled = true;
                         break;
@@ -225,6 +229,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = { .control = -1, .log.fd = -1 },
                 .meter.control = -1,
+                .clients.inotify = -1,
                 .exporter = { .control = -1, .log.fd = -1, .again_ns = UINT64_MAX },
                 .advertiser = { .input = -1, .log.fd = -1 },
                 .events.epoll = -1,
@@ -262,6 +267,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 meter_provide(&s);
                 exporter_provide(&s);
                 advertiser_provide(&s);
+                clients_watch(&s);
                 pending_bury(&s);
                 run_events(&s, clock_poll_ms(next_deadline(&s)));
         }
@@ -284,6 +290,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);
         mem_free(s.events.listeners);
+        clients_unwatch(&s);
         gate_fini(&s.gate);
         spare_give(&s.spare);
         if (s.events.epoll >= 0)
