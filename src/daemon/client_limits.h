@@ -1,4 +1,4 @@
-/* What one client may use of this server: the --client-* options, and in their place the settings of the client's
+/* The limits of one client on this server: the --client-* options, and in their place the settings of the client's
  * line in the list of clients. Values only; no state. */
 #ifndef SPANCL_DAEMON_CLIENT_LIMITS_H
 #define SPANCL_DAEMON_CLIENT_LIMITS_H

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -122,6 +124,49 @@ int socket_listener_new(const struct transport_ops *ops, int fd, struct listener
         l->fd = fd;
         *ret = l;
         return 0;
+}
+
+static int adopt_unix(int fd, const struct sockaddr_un *a, struct listener **ret)
+{
+        int r = socket_listener_new(&transport_unix, fd, ret);
+        if (!r)
+                snprintf((*ret)->address, sizeof((*ret)->address), "unix:%s", a->sun_path);
+        return r;
+}
+
+static int adopt_tcp(int fd, struct listener **ret)
+{
+        int r = socket_listener_new(&transport_tcp, fd, ret);
+        if (!r)
+                tcp_name_listener(*ret);
+        return r;
+}
+
+int listener_adopt(int fd, struct listener **ret)
+{
+        union {
+                struct sockaddr any;
+                struct sockaddr_un local;
+                struct sockaddr_storage storage;
+        } a = { 0 };
+        socklen_t size = sizeof(a), n = sizeof(int);
+        int type = 0, listens = 0, r = SP_E_UNSUPP;
+        int flags = fcntl(fd, F_GETFL);
+        if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+            fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+                return SP_E_UNSUPP; /* it is no descriptor */
+        bool stream = !getsockname(fd, &a.any, &size) &&
+                      !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) && type == SOCK_STREAM &&
+                      !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) && listens;
+        if (stream && a.any.sa_family == AF_UNIX && size < sizeof(a.local) && *a.local.sun_path)
+                r = adopt_unix(fd, &a.local, ret);
+        else if (stream && (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6))
+                r = adopt_tcp(fd, ret);
+        else
+                close(fd);
+        if (!r)
+                (*ret)->inherited = true;
+        return r;
 }
 
 int socket_accept(struct listener *l, struct conn **ret)

@@ -166,8 +166,7 @@ static int bind_one(const struct addrinfo *a, bool both, int *ret_fd)
         return 0;
 }
 
-/* The address that was bound, as connect takes it. */
-static void name_listener(struct listener *l)
+void tcp_name_listener(struct listener *l)
 {
         struct sockaddr_storage a;
         socklen_t len = sizeof(a);
@@ -212,7 +211,7 @@ static int tcp_listen(const char *address, struct listener **ret)
                 return r;
         r = socket_listener_new(&transport_tcp, fd, ret);
         if (!r)
-                name_listener(*ret);
+                tcp_name_listener(*ret);
         return r;
 }
 

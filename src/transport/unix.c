@@ -85,7 +85,8 @@ static int unix_listen(const char *address, struct listener **ret)
 
 static void unix_listener_close(struct listener *l)
 {
-        unlink(l->address + 5);
+        if (!l->inherited)
+                unlink(l->address + 5);
         close(l->fd);
         mem_free(l);
 }
