@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/journal.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/document.h"
@@ -98,6 +99,8 @@ static void choose_format(const struct config_options *o, const struct part *par
             part->exporter || part->scratch_dir)
                 return;
         log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
+        if (log_format == LOG_JOURNAL && journal_open(JOURNAL_SOCKET))
+                log_format = LOG_NATIVE;
 }
 
 static int run(struct config_options *o, const struct config_command_line *line,

@@ -1,0 +1,67 @@
+#include "base/journal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static struct {
+        int fd; /* valid if the path is not "" */
+        struct sockaddr_un at;
+} journal;
+
+bool journal_open(const char *path)
+{
+        struct sockaddr_un at = { .sun_family = AF_UNIX };
+        if (strlen(path) >= sizeof(at.sun_path))
+                return false;
+        strcpy(at.sun_path, path);
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return false;
+        if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+            connect(fd, &(struct sockaddr){ .sa_family = AF_UNSPEC }, sizeof(struct sockaddr)) <
+                    0) {
+                close(fd);
+                return false;
+        }
+        journal.fd = fd;
+        journal.at = at;
+        return true;
+}
+
+static size_t put(char *out, size_t n, const char *key, const char *value, size_t size)
+{
+        size_t head = strlen(key), room = LOG_LINE_MAX - n;
+        const char *end = memchr(value, '\n', size);
+        if (end)
+                size = (size_t)(end - value);
+        if (head + 1 >= room)
+                return n;
+        size = size < room - head - 1 ? size : room - head - 1;
+        memcpy(out + n, key, head);
+        memcpy(out + n + head, value, size);
+        out[n + head + size] = '\n';
+        return n + head + size + 1;
+}
+
+size_t journal_compose(const struct log_line *line, char out[LOG_LINE_MAX])
+{
+        /* As syslog(3) numbers them. */
+        static const char *const priorities[] = { "3", "4", "6", "7" };
+        int level = log_level_parse(line->level);
+        size_t n = put(out, 0, "PRIORITY=", priorities[level < 0 ? LOG_INFO : level], 1);
+        n = put(out, n, "SYSLOG_IDENTIFIER=", "spancld", strlen("spancld"));
+        n = put(out, n, "SPANCL_COMPONENT=", line->component, strlen(line->component));
+        if (line->about)
+                n = put(out, n, "SPANCL_CLIENT=", line->about, strlen(line->about));
+        return put(out, n, "MESSAGE=", (const char *)line->text.data, line->text.size);
+}
+
+bool journal_send(const char *entry, size_t size)
+{
+        /* The address goes with each entry, because the journal may have started again. */
+        return sendto(journal.fd, entry, size, MSG_DONTWAIT | MSG_NOSIGNAL,
+                      (const struct sockaddr *)&journal.at, sizeof(journal.at)) == (ssize_t)size;
+}
