@@ -103,7 +103,7 @@ def memory_is_shared_by_the_sessions_of_one_client():
 
 
 def killed_sessions_leave_nothing_in_the_account():
-    with Server("--client-memory", "64", "--client-sessions", "2") as server:
+    with Server("--client-memory", "64", "--client-sessions", "32") as server:
         for _ in range(12):
             session = server.session()
             assert session.do("take 60") in ("0", FULL), server.log()
