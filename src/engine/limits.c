@@ -151,7 +151,7 @@ static void tell_full(struct engine *e, bool waited) REQUIRES(engine_held)
                     "the device's memory is full, and has been for longer than --when-full waits");
 }
 
-static void put_off(struct command *c, uint64_t now_ns)
+static void put_off(struct command *c, uint64_t now_ns) REQUIRES(engine_held)
 {
         struct engine *e = c->queue->object.engine;
         c->submission.roomless = true;

@@ -68,7 +68,7 @@ bool engine_limit_pauses(struct command *c) REQUIRES(engine_held);
 
 /* A native command of the queue was submitted; or is complete. */
 void engine_limit_begin(struct queue *q) REQUIRES(engine_held);
-void engine_limit_end(struct queue *q);
+void engine_limit_end(struct queue *q) REQUIRES(engine_held);
 void engine_limit_free(struct engine *e);
 
 #endif
