@@ -85,7 +85,7 @@ int rma_find(const char *provider)
         return SP_E_UNSUPP;
 }
 
-int rma_open(const char *provider, const struct sockaddr *local_path, struct rma **ret,
+int rma_open(const char *provider, const struct socket_address *local_path, struct rma **ret,
              const char **ret_why)
 {
         *ret_why = "played";

@@ -15,6 +15,7 @@
 #include "os/passing.h"
 #include "os/vm.h"
 #include "transport/bounce.h"
+#include "transport/shm.h"
 #include "transport/transport.h"
 
 enum {

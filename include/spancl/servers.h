@@ -29,7 +29,7 @@ extern "C" {
  *
  * CL_INVALID_PLATFORM   platform is not SpanCL's; NULL is the only one.
  * CL_INVALID_VALUE      servers is NULL, or not such a text; nothing was added.
- * CL_OUT_OF_RESOURCES   the client has 64 servers already; those before were added.
+ * CL_OUT_OF_RESOURCES   the client has 256 servers already; those before were added.
  * CL_OUT_OF_HOST_MEMORY */
 CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, const char *servers);
 

@@ -6,6 +6,7 @@
 #include "api/reply.h"
 #include "core/command/queue.h"
 #include "core/device.h"
+#include "core/memory/svm.h"
 #include "core/program/build.h"
 #include "core/program/job.h"
 #include "core/program/kernel.h"
@@ -140,6 +141,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint arg_ind
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
         struct client *c = kernel->program->context->client;
+        svm_touch(kernel->program->context, arg_value, arg_value ? arg_size : 0);
         client_lock(c);
         int r = kernel_set_arg(kernel, arg_index, arg_size, arg_value);
         client_unlock(c);

@@ -190,6 +190,7 @@ cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *patte
                 return CL_INVALID_VALUE;
         if (!size)
                 return enqueue_nothing(q);
+        svm_touch(q->queue->context, pattern, pattern_size);
         return enqueue_fill(q, at.mem, bytes_of(pattern, pattern_size), at.offset, size);
 }
 
@@ -225,7 +226,7 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMap(cl_command_queue command_queue,
         if (!svm_ptr || !size)
                 return CL_INVALID_VALUE;
         struct place at = place_of(command_queue, svm_ptr);
-        if (!at.mem || at.mem->usm || check_place(at, size) != CL_SUCCESS)
+        if (!at.mem || at.mem->usm.type || check_place(at, size) != CL_SUCCESS)
                 return CL_INVALID_VALUE;
         void *pointer;
         return enqueue_map(&q, at.mem, map_flags_of(flags), at.offset, size, &pointer);
@@ -368,8 +369,8 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
         }
         /* CL_INVALID_OPERATION: "no devices in the context associated with kernel support [such]
          * Unified Shared Memory allocations". SYCL's runtime sets all three flags for every kernel,
-         * and gives up when one is refused. So the flags for host and shared allocations are
-         * accepted, though no such allocation can exist. */
+         * and gives up when one is refused. So they are accepted, too, in contexts that can have
+         * device allocations only. */
         case CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL:
         case CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL:
         case CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: {
@@ -379,8 +380,16 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
                 if (!svm_any(x))
                         return CL_INVALID_OPERATION;
                 memcpy(&value, param_value, sizeof(value));
-                if (param_name == CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL)
-                        kernel->reaches_usm = value != CL_FALSE;
+                unsigned char bit =
+                        usm_bit(param_name == CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL
+                                        ? CL_MEM_TYPE_HOST_INTEL
+                                : param_name == CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL
+                                        ? CL_MEM_TYPE_DEVICE_INTEL
+                                        : CL_MEM_TYPE_SHARED_INTEL);
+                if (value)
+                        kernel->reaches |= bit;
+                else
+                        kernel->reaches &= (unsigned char)~bit;
                 return CL_SUCCESS;
         }
         default:
@@ -396,6 +405,7 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
         struct client *c = kernel->program->context->client;
+        svm_touch(kernel->program->context, param_value, param_value_size);
         client_lock(c);
         int r = do_set_exec_info(kernel, param_name, param_value_size, param_value);
         client_unlock(c);

@@ -449,6 +449,7 @@ cl_int do_fill_buffer(const struct enqueue *q, cl_mem buffer, const void *patter
         if (!pattern || !pattern_size || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
             offset % pattern_size || size % pattern_size)
                 return CL_INVALID_VALUE;
+        svm_touch(buffer->context, pattern, pattern_size);
         return size ? enqueue_fill(q, buffer, bytes_of(pattern, pattern_size), offset, size)
                     : enqueue_nothing(q);
 }

@@ -10,24 +10,33 @@
 #include "api/reply.h"
 #include "base/mem.h"
 #include "core/context.h"
+#include "core/memory/mem.h"
 #include "core/memory/svm.h"
 #include "core/program/kernel.h"
 
-enum { LARGEST_TYPE = 16 * sizeof(cl_long) };
+/* As far as other implementations go, and no host has larger pages. */
+enum { ALIGNMENT_MAX = 65536, LARGEST_TYPE = 16 * sizeof(cl_long) };
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* CL_INVALID_PROPERTY: "a memory property name in properties is not a supported property name";
  * "the value specified for a supported property name is not valid"; or "the same property name is
- * specified more than once". Also if CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL or
- * CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL is set. */
-static cl_int take_properties(const cl_mem_properties_intel *properties, cl_bitfield *ret_flags)
+ * specified more than once". Also if CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL and
+ * CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL are both set, or one of them for an allocation that is
+ * not shared. */
+static cl_int take_properties(const cl_mem_properties_intel *properties, cl_uint type,
+                              cl_bitfield *ret_flags)
 {
+        const cl_bitfield placements = CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL |
+                                       CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL;
+        cl_bitfield known = CL_MEM_ALLOC_WRITE_COMBINED_INTEL;
         bool seen = false;
+        if (type == CL_MEM_TYPE_SHARED_INTEL)
+                known |= placements;
         *ret_flags = 0;
         for (; properties && *properties; properties += 2) {
-                if (properties[0] != CL_MEM_ALLOC_FLAGS_INTEL || seen ||
-                    properties[1] & ~(cl_bitfield)CL_MEM_ALLOC_WRITE_COMBINED_INTEL)
+                if (properties[0] != CL_MEM_ALLOC_FLAGS_INTEL || seen || properties[1] & ~known ||
+                    (properties[1] & placements) == placements)
                         return CL_INVALID_PROPERTY;
                 *ret_flags = properties[1];
                 seen = true;
@@ -35,48 +44,66 @@ static cl_int take_properties(const cl_mem_properties_intel *properties, cl_bitf
         return CL_SUCCESS;
 }
 
-static cl_int check_device_alloc(cl_context context, cl_device_id device, size_t size,
-                                 cl_uint alignment)
+/* Can the context have allocations of that type on the device (NULL: on any)? */
+static bool offers(cl_context x, cl_device_id device, cl_uint type)
+{
+        client_lock(x->client);
+        bool can = device ? context_device(x, device)->svm != INFO_SVM_NONE : svm_any(x);
+        if (can && type != CL_MEM_TYPE_DEVICE_INTEL)
+                can = svm_reaches_host(x);
+        client_unlock(x->client);
+        return can;
+}
+
+/* "CL_INVALID_BUFFER_SIZE if size is zero or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE for device";
+ * without one, "for any device in context that supports" such allocations. */
+static bool size_fits(const struct _cl_context *x, const struct _cl_device_id *device, size_t size)
+{
+        if (device)
+                return size && size <= device->max_mem_alloc_size;
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->svm && size > x->devices[i]->max_mem_alloc_size)
+                        return false;
+        return size != 0;
+}
+
+static cl_int check_alloc(cl_context context, cl_device_id device, cl_uint type, size_t size,
+                          cl_uint alignment)
 {
         /* "CL_INVALID_CONTEXT if context is not a valid context." */
         if (!handle_is(context, HANDLE_CONTEXT))
                 return CL_INVALID_CONTEXT;
-        /* "CL_INVALID_DEVICE if device is not a valid device or is not associated with context." */
-        if (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device))
+        /* "CL_INVALID_DEVICE if device is not a valid device or is not associated with context." Shared
+         * allocations may have none. */
+        bool none = !device && type != CL_MEM_TYPE_DEVICE_INTEL;
+        if (!none && (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device)))
                 return CL_INVALID_DEVICE;
-        /* "CL_INVALID_OPERATION if [...] device does not support device Unified Shared Memory
-         * allocations." */
-        if (!context_device(context, device)->svm)
+        /* "CL_INVALID_OPERATION if [...] device does not support [such] Unified Shared Memory
+         * allocations", or, without a device, "no devices in context support" them. */
+        if (!offers(context, device, type))
                 return CL_INVALID_OPERATION;
-        /* "CL_INVALID_VALUE if alignment is not zero or a power of two", "is greater than the size of the
-         * largest data type supported by device." */
-        if (alignment & (alignment - 1) || alignment > LARGEST_TYPE)
+        /* "CL_INVALID_VALUE if alignment is not zero or a power of two", or if it is "greater than the
+         * size of the largest data type supported": other implementations take pages. */
+        if (alignment & (alignment - 1) || alignment > ALIGNMENT_MAX)
                 return CL_INVALID_VALUE;
-        /* "CL_INVALID_BUFFER_SIZE if size is zero or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE for
-         * device." */
-        if (!size || size > device->max_mem_alloc_size)
-                return CL_INVALID_BUFFER_SIZE;
-        return CL_SUCCESS;
+        return size_fits(context, device, size) ? CL_SUCCESS : CL_INVALID_BUFFER_SIZE;
 }
 
-static void *CL_API_CALL device_mem_alloc(cl_context context, cl_device_id device,
-                                          const cl_mem_properties_intel *properties, size_t size,
-                                          cl_uint alignment, cl_int *errcode_ret)
+static void *alloc(cl_context context, cl_device_id device, cl_uint type,
+                   const cl_mem_properties_intel *properties, size_t size, cl_uint alignment,
+                   cl_int *errcode_ret)
 {
-        cl_bitfield flags = 0;
-        cl_int e = check_device_alloc(context, device, size, alignment);
-        if (e == CL_SUCCESS)
-                e = take_properties(properties, &flags);
+        struct usm_kind kind = { .type = type, .device = device ? device->shown : NULL };
+        void *at = NULL;
+        cl_mem m;
+        cl_int e = take_properties(properties, type, &kind.flags);
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);
-        cl_mem m;
-        void *at = NULL;
         client_lock(context->client);
-        int r = svm_alloc(context, CL_MEM_READ_WRITE, size, 0, device->shown, &m);
-        if (r == 0) {
-                m->usm_flags = flags;
+        int r = svm_alloc(context, CL_MEM_READ_WRITE, size,
+                          alignment > LARGEST_TYPE ? alignment : 0, &kind, &m);
+        if (r == 0)
                 at = m->host_ptr;
-        }
         client_unlock(context->client);
         if (r == SP_E_BUSY || r == SP_E_LIMIT)
                 r = CL_OUT_OF_RESOURCES;
@@ -85,30 +112,37 @@ static void *CL_API_CALL device_mem_alloc(cl_context context, cl_device_id devic
         return at;
 }
 
-/* "CL_INVALID_OPERATION if [...] no devices in context support host Unified Shared Memory allocations." */
+static void *CL_API_CALL device_mem_alloc(cl_context context, cl_device_id device,
+                                          const cl_mem_properties_intel *properties, size_t size,
+                                          cl_uint alignment, cl_int *errcode_ret)
+{
+        cl_int e = check_alloc(context, device, CL_MEM_TYPE_DEVICE_INTEL, size, alignment);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        return alloc(context, device, CL_MEM_TYPE_DEVICE_INTEL, properties, size, alignment,
+                     errcode_ret);
+}
+
 static void *CL_API_CALL host_mem_alloc(cl_context context,
                                         const cl_mem_properties_intel *properties, size_t size,
                                         cl_uint alignment, cl_int *errcode_ret)
 {
-        (void)properties, (void)size, (void)alignment;
-        return reply_error(errcode_ret, handle_is(context, HANDLE_CONTEXT) ? CL_INVALID_OPERATION
-                                                                           : CL_INVALID_CONTEXT);
+        cl_int e = check_alloc(context, NULL, CL_MEM_TYPE_HOST_INTEL, size, alignment);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        return alloc(context, NULL, CL_MEM_TYPE_HOST_INTEL, properties, size, alignment,
+                     errcode_ret);
 }
 
-/* "CL_INVALID_OPERATION if [...] device does not support shared Unified Shared Memory allocations, or if device is NULL
- * and no devices in context support shared Unified Shared Memory allocations." */
 static void *CL_API_CALL shared_mem_alloc(cl_context context, cl_device_id device,
                                           const cl_mem_properties_intel *properties, size_t size,
                                           cl_uint alignment, cl_int *errcode_ret)
 {
-        (void)properties, (void)size, (void)alignment;
-        cl_int e = CL_INVALID_OPERATION;
-        if (!handle_is(context, HANDLE_CONTEXT))
-                e = CL_INVALID_CONTEXT;
-        else if (device &&
-                 (!handle_is(device, HANDLE_DEVICE) || !context_has_device(context, device)))
-                e = CL_INVALID_DEVICE;
-        return reply_error(errcode_ret, e);
+        cl_int e = check_alloc(context, device, CL_MEM_TYPE_SHARED_INTEL, size, alignment);
+        if (e != CL_SUCCESS)
+                return reply_error(errcode_ret, e);
+        return alloc(context, device, CL_MEM_TYPE_SHARED_INTEL, properties, size, alignment,
+                     errcode_ret);
 }
 
 /* Free one allocation. `blocking`: enqueued commands may use it, so wait for them. A kernel may
@@ -124,7 +158,7 @@ static cl_int free_one(cl_context context, void *ptr, bool blocking)
         cl_mem m = svm_find(context, ptr);
         /* "CL_INVALID_VALUE if ptr is not a value returned by clHostMemAllocINTEL, clDeviceMemAllocINTEL,
          * clSharedMemAllocINTEL, or a NULL pointer." */
-        int r = m && m->usm && m->host_ptr == ptr ? 0 : CL_INVALID_VALUE;
+        int r = m && m->usm.type && m->host_ptr == ptr ? 0 : CL_INVALID_VALUE;
         if (r == 0 && blocking)
                 r = queues_wait(context);
         if (r == 0 && !svm_free(context, ptr, true))
@@ -152,12 +186,12 @@ static cl_int CL_API_CALL get_mem_alloc_info(cl_context context, const void *ptr
                 return CL_INVALID_CONTEXT;
         client_lock(context->client);
         cl_mem m = svm_find(context, ptr);
-        m = m && m->usm ? m : NULL;
+        m = m && m->usm.type ? m : NULL;
         cl_int e;
         switch (param_name) {
         case CL_MEM_ALLOC_TYPE_INTEL:
                 e = reply_value(reply, cl_unified_shared_memory_type_intel,
-                                m ? CL_MEM_TYPE_DEVICE_INTEL : CL_MEM_TYPE_UNKNOWN_INTEL);
+                                m ? m->usm.type : CL_MEM_TYPE_UNKNOWN_INTEL);
                 break;
         case CL_MEM_ALLOC_BASE_PTR_INTEL:
                 e = reply_value(reply, void *, m ? m->host_ptr : NULL);
@@ -166,10 +200,10 @@ static cl_int CL_API_CALL get_mem_alloc_info(cl_context context, const void *ptr
                 e = reply_value(reply, size_t, m ? m->size : 0);
                 break;
         case CL_MEM_ALLOC_DEVICE_INTEL:
-                e = reply_value(reply, cl_device_id, m ? m->usm : NULL);
+                e = reply_value(reply, cl_device_id, m ? m->usm.device : NULL);
                 break;
         case CL_MEM_ALLOC_FLAGS_INTEL:
-                e = reply_value(reply, cl_mem_alloc_flags_intel, m ? m->usm_flags : 0);
+                e = reply_value(reply, cl_mem_alloc_flags_intel, m ? m->usm.flags : 0);
                 break;
         default:
                 e = CL_INVALID_VALUE;
@@ -234,8 +268,7 @@ static cl_int CL_API_CALL enqueue_memcpy(cl_command_queue command_queue, cl_bool
         return do_svm_memcpy(&q, dst_ptr, src_ptr, size, true);
 }
 
-/* Both are hints about shared allocations: "the migration hint may be ignored", "if a memory advice hint is not
- * supported by the device it will be ignored". */
+/* "If a memory advice hint is not supported by the device it will be ignored." */
 static cl_int enqueue_hint(const struct enqueue *q, bool valid)
 {
         cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
@@ -249,7 +282,6 @@ static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, co
                                               cl_uint num_events_in_wait_list,
                                               const cl_event *event_wait_list, cl_event *event)
 {
-        (void)ptr, (void)size;
         struct enqueue q = { command_queue,
                              CL_COMMAND_MIGRATEMEM_INTEL,
                              num_events_in_wait_list,
@@ -259,7 +291,16 @@ static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, co
         /* "CL_INVALID_VALUE if flags is not a supported combination of memory migration flags." */
         const cl_mem_migration_flags known =
                 CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
-        return enqueue_hint(&q, !(flags & ~known));
+        cl_int e = check_enqueue(q.queue, q.wait_count, q.waits);
+        if (e != CL_SUCCESS || flags)
+                return enqueue_hint(&q, !(flags & ~known));
+        /* "The migration hint may be ignored": towards the host, where each access brings its bytes,
+         * and outside of allocations. */
+        cl_mem m = command_queue->device->svm ? svm_find_usm(command_queue->context, ptr) : NULL;
+        if (!m || !size || size > m->size - svm_at(m, ptr))
+                return enqueue_nothing(&q);
+        const struct range r = mem_range(m, svm_at(m, ptr), size);
+        return enqueue_migrate(&q, 1, &m, &r, 0);
 }
 
 static cl_int CL_API_CALL enqueue_mem_advise(cl_command_queue command_queue, const void *ptr,

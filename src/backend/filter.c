@@ -2,7 +2,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 static const struct {
         const char *name;

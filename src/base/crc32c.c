@@ -1,10 +1,9 @@
 #include "base/crc32c.h"
 
-#include <pthread.h>
 #include <string.h>
-#if defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
+
+#include "os/cpu.h"
+#include "os/once.h"
 
 enum {
         /* Three streams at a time hide the instruction's latency (3 cycles). Bytes of each stream: */
@@ -19,7 +18,7 @@ enum {
 static uint32_t bytewise[8][256]; /* slicing by eight */
 static uint32_t skip_long[4][256],
         skip_short[4][256]; /* effect of LONG or SHORT zero bytes on a CRC */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct once once = ONCE_INIT;
 
 /* The CRC register behind `size` zero bytes. */
 static uint32_t over_zeros(uint32_t crc, size_t size)
@@ -60,7 +59,7 @@ static void make_tables(void)
 uint32_t crc32c_by_tables(uint32_t crc, const void *data, size_t size)
 {
         const uint8_t *p = data;
-        pthread_once(&once, make_tables);
+        once_run(&once, make_tables);
         crc = ~crc;
         for (; size >= 8; size -= 8, p += 8) {
                 crc ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
@@ -82,21 +81,10 @@ uint32_t crc32c_by_tables(uint32_t crc, const void *data, size_t size)
 #define WITH_CRC            __attribute__((target("sse4.2")))
 #define STEP_64(crc, value) (uint32_t) __builtin_ia32_crc32di(crc, value)
 #define STEP_8(crc, value)  __builtin_ia32_crc32qi(crc, value)
-
-static int is_there(void)
-{
-        return __builtin_cpu_supports("sse4.2");
-}
 #else
 #define WITH_CRC            __attribute__((target("+crc")))
 #define STEP_64(crc, value) __builtin_aarch64_crc32cx(crc, value)
 #define STEP_8(crc, value)  __builtin_aarch64_crc32cb(crc, value)
-#define HWCAP_CRC           (1ul << 7)
-
-static int is_there(void)
-{
-        return (getauxval(AT_HWCAP) & HWCAP_CRC) != 0;
-}
 #endif
 
 static uint64_t word(const uint8_t *p)
@@ -129,7 +117,7 @@ WITH_CRC static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t s
 {
         crc = ~crc;
         if (size >= 3 * SHORT)
-                pthread_once(&once, make_tables);
+                once_run(&once, make_tables);
         for (; size >= 3 * LONG; size -= 3 * LONG, p += 3 * LONG)
                 crc = three(skip_long, crc, p, LONG);
         for (; size >= 3 * SHORT; size -= 3 * SHORT, p += 3 * SHORT)
@@ -143,7 +131,8 @@ WITH_CRC static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t s
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
-        return is_there() ? by_instruction(crc, data, size) : crc32c_by_tables(crc, data, size);
+        return cpu_has_crc32c() ? by_instruction(crc, data, size)
+                                : crc32c_by_tables(crc, data, size);
 }
 
 #else

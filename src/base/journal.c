@@ -1,31 +1,33 @@
 #include "base/journal.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+
+#include "os/file.h"
+#include "os/net/socket.h"
 
 static struct {
-        int fd; /* valid if the path is not "" */
-        struct sockaddr_un at;
+        int fd; /* valid if journal_open has returned true */
+        struct socket_address at;
 } journal;
+
+/* Return true if somebody listens there. */
+static bool is_open(const struct socket_address *at)
+{
+        int fd = socket_new_datagrams(at);
+        bool open = fd >= 0 && socket_connect(fd, at);
+        if (fd >= 0)
+                (void)file_close(fd);
+        return open;
+}
 
 bool journal_open(const char *path)
 {
-        struct sockaddr_un at = { .sun_family = AF_UNIX };
-        if (strlen(path) >= sizeof(at.sun_path))
+        struct socket_address at;
+        if (!socket_address_of_path(path, &at) || !is_open(&at))
                 return false;
-        strcpy(at.sun_path, path);
-        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        int fd = socket_new_datagrams(&at);
         if (fd < 0)
                 return false;
-        if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
-            connect(fd, &(struct sockaddr){ .sa_family = AF_UNSPEC }, sizeof(struct sockaddr)) <
-                    0) {
-                close(fd);
-                return false;
-        }
         journal.fd = fd;
         journal.at = at;
         return true;
@@ -62,6 +64,5 @@ size_t journal_compose(const struct log_line *line, char out[LOG_LINE_MAX])
 bool journal_send(const char *entry, size_t size)
 {
         /* The address goes with each entry, because the journal may have started again. */
-        return sendto(journal.fd, entry, size, MSG_DONTWAIT | MSG_NOSIGNAL,
-                      (const struct sockaddr *)&journal.at, sizeof(journal.at)) == (ssize_t)size;
+        return socket_send_to(journal.fd, &journal.at, entry, size);
 }

@@ -1,17 +1,18 @@
 #include "base/log.h"
 
-#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/journal.h"
 #include "base/mem.h"
 #include "base/quote.h"
+#include "os/clock.h"
+#include "os/date.h"
+#include "os/file.h"
+#include "os/poll.h"
 
 _Atomic enum log_level log_threshold = LOG_WARN;
 _Atomic bool log_never_waits;
@@ -34,9 +35,8 @@ int log_level_parse(const char *name)
 
 static bool is_taken(void)
 {
-        struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-        return poll(&p, 1, 0) !=
-               0; /* an error of it, too: then the write fails, but does not wait */
+        struct pollfd p = { .fd = FILE_STDERR, .events = POLLOUT };
+        return poll(&p, 1, 0) != 0; /* also after an error: then the write fails at once */
 }
 
 /* Send an entry to the journal, or count it as lost. */
@@ -103,12 +103,9 @@ size_t log_head_parse(const char *line, size_t size, struct log_head *ret)
 /* Write the time in UTC. */
 static void put_time(char out[32])
 {
-        struct timespec now;
-        struct tm tm;
-        clock_gettime(CLOCK_REALTIME, &now);
-        gmtime_r(&now.tv_sec, &tm);
-        size_t n = strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &tm);
-        snprintf(out + n, 32 - n, ".%03uZ", (unsigned)(now.tv_nsec / 1000000) % 1000);
+        const struct date d = date_of(clock_wall_ns());
+        snprintf(out, 32, "%04d-%02u-%02uT%02u:%02u:%02u.%03uZ", d.year % 10000, d.month % 100,
+                 d.day % 100, d.hour % 100, d.minute % 100, d.second % 100, d.ms % 1000);
 }
 
 static size_t compose_json(const struct log_line *line, char *out, const char *end)

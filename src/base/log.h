@@ -13,14 +13,14 @@ enum log_level { LOG_NONE = -1, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 extern _Atomic enum log_level log_threshold;
 
-/* May a line be lost, so that no thread waits for the reader of stderr, for instance a stopped
- * terminal? The number of lost lines is logged when it reads again. Default: no. */
+/* True: a line is dropped if no process reads stderr, for instance a stopped terminal, so that no thread waits for it.
+ * When the terminal reads again, a line tells how many were dropped. Default: false. */
 extern _Atomic bool log_never_waits;
 
-/* The name of a level, static; of LOG_NONE, which has none, that of LOG_ERROR. */
+/* Return the name of a level, static. LOG_NONE has that of LOG_ERROR. */
 const char *log_level_name(enum log_level level);
 
-/* -1 for an unknown name. */
+/* Find a level by its name. Returns -1 for an unknown one. */
 int log_level_parse(const char *name);
 
 /* The form of the lines. LOG_PLAIN: as above, for clients and for processes whose log another one
@@ -43,7 +43,7 @@ struct log_line {
         struct bytes text;
 };
 
-/* Write the line as `log_format` has it, with a newline. Returns its size. Too long texts are cut. */
+/* Write the line as `log_format` has it, with a newline. Returns its size. A text that is too long is cut. */
 size_t log_compose(const struct log_line *line, char out[LOG_LINE_MAX]);
 
 void log_write(enum log_level level, const char *component, const char *fmt, ...)

@@ -4,7 +4,8 @@
 #define SPANCL_BASE_LOOPBACK_H
 
 #include <stdbool.h>
-#include <sys/socket.h>
+
+struct sockaddr;
 
 /* Return true for 127.0.0.0/8, also as an IPv4-mapped IPv6 address, and for ::1. */
 bool loopback_address(const struct sockaddr *a);

@@ -2,26 +2,28 @@
 
 #ifdef SPANCL_HAVE_LZ4
 
-#include <dlfcn.h>
 #include <lz4.h>
-#include <pthread.h>
+#include <stddef.h>
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+#include "os/once.h"
+#include "os/process/library.h"
+
+static struct once once = ONCE_INIT;
 static __typeof__(&LZ4_compress_default) pack;
 static __typeof__(&LZ4_decompress_safe) unpack;
 
 static void load(void)
 {
-        void *lib = dlopen("liblz4.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        struct library *lib = library_load("liblz4.so.1", LIBRARY_FOR_EVER);
         if (!lib)
                 return;
-        pack = (__typeof__(pack))dlsym(lib, "LZ4_compress_default");
-        unpack = (__typeof__(unpack))dlsym(lib, "LZ4_decompress_safe");
+        pack = (__typeof__(pack))library_symbol(lib, "LZ4_compress_default");
+        unpack = (__typeof__(unpack))library_symbol(lib, "LZ4_decompress_safe");
 }
 
 bool lz4_is_here(void)
 {
-        pthread_once(&once, load);
+        once_run(&once, load);
         return pack && unpack;
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is liblz4 here, and was it when SpanCL was built? The following functions need it. */
+/* Return true if liblz4 is here, and was there when SpanCL was built. The following functions need it. */
 bool lz4_is_here(void);
 
 /* Pack into a block. Returns its size; 0: it does not fit into `room` bytes. */

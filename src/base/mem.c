@@ -3,7 +3,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "os/vm.h"
 
 static atomic_ulong fail_countdown;
 
@@ -103,7 +104,7 @@ void *mem_alloc_bulk(size_t size)
                 return mem_alloc(size);
         if (must_fail() || posix_memalign(&p, HUGE_PAGE, size))
                 return NULL;
-        madvise(p, size, MADV_HUGEPAGE); /* a hint: without it there are small pages */
+        vm_prefer_large_pages(p, size);
         return counted(p);
 }
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* NULL when out of memory (or told to fail). mem_zalloc zeroes. */
+/* They return NULL when out of memory, or when mem_fail_at says so. mem_zalloc zeroes. */
 void *mem_alloc(size_t size);
 void *mem_zalloc(size_t size);
 void *mem_realloc(void *p, size_t size);

@@ -36,10 +36,10 @@ SP_NODISCARD int range_set_remove(struct range_set *s, struct range r);
 /* Make room for `more` ranges. With room for one, the next change cannot fail. SP_E_NOMEM. */
 SP_NODISCARD int range_set_reserve(struct range_set *s, size_t more);
 
-/* Is all of r in the set? An empty range is. */
+/* Return true if all of r is in the set, as an empty range always is. */
 bool range_set_has(const struct range_set *s, struct range r);
 
-/* Is any of r in the set? */
+/* Return true if any byte of r is in the set. */
 bool range_set_meets(const struct range_set *s, struct range r);
 
 /* The first part of `within` from `within.begin` on that is in the set (member) or not. 0: none. */

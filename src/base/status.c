@@ -37,6 +37,8 @@ const char *status_text(int status)
                 return "timed out";
         case SP_E_HOST:
                 return "host name does not resolve";
+        case SP_E_UNREACH:
+                return "host unreachable";
         default:
                 return "unknown error";
         }

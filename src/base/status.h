@@ -29,6 +29,7 @@ enum sp_status {
         SP_E_REFUSED = -10202, /* nobody listens there */
         SP_E_TIMEOUT = -10203, /* no answer in time */
         SP_E_HOST = -10204,    /* the host name does not resolve */
+        SP_E_UNREACH = -10205, /* no route leads to the host, or it is not in its network */
 };
 
 /* A short English text for `status`; never NULL; static storage. */

@@ -1,14 +1,18 @@
-/* spancl bench: times of the same operations over a link alone, native OpenCL and SpanCL. */
+#include "cli/bench.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/list.h"
+#include "cli/options.h"
 #include "cli/plot.h"
+#include "cli/run.h"
+#include "os/file.h"
+#include "os/process/child.h"
+#include "os/process/program.h"
 
 struct bench {
         const char *plot, *results; /* files; NULL: none */
@@ -19,7 +23,7 @@ struct bench {
 static int find_program(const struct bench *b, const char *name, char out[PATH_MAX + 32])
 {
         snprintf(out, PATH_MAX + 32, "%s/%s", b->folder, name);
-        if (!access(out, X_OK))
+        if (file_is_executable(out))
                 return 0;
         fprintf(stderr, "spancl: %s is missing: the benchmarks were not built\n", out);
         return SP_E_NOENT;
@@ -28,16 +32,12 @@ static int find_program(const struct bench *b, const char *name, char out[PATH_M
 static int read_all(int fd, struct buf *out)
 {
         char part[4096];
-        for (;;) {
-                ssize_t n = read(fd, part, sizeof(part));
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return n ? SP_E_LINK : 0;
-                int r = buf_put(out, part, (size_t)n);
+        for (int64_t n; (n = file_read(fd, part, sizeof(part)));) {
+                int r = n < 0 ? SP_E_LINK : buf_put(out, part, (size_t)n);
                 if (r < 0)
                         return r;
         }
+        return 0;
 }
 
 /* Run a benchmark and append its output. On an error it has printed it. */
@@ -45,29 +45,18 @@ static int run(const struct bench *b, const char *name, char **args, struct buf 
 {
         char program[PATH_MAX + 32];
         char *argv[32] = { program };
-        int fds[2], status = -1;
-        int r = find_program(b, name, program);
+        struct child child;
+        int status = 0, r = find_program(b, name, program);
         if (r < 0)
                 return r;
         for (size_t i = 0; args && args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        if (pipe(fds)) {
+        if (run_start(argv, &child) < 0) {
                 fprintf(stderr, "spancl: %s\n", strerror(errno));
                 return SP_E_LINK;
         }
-        pid_t pid = fork();
-        if (!pid) {
-                dup2(fds[1], STDOUT_FILENO);
-                close(fds[0]);
-                close(fds[1]);
-                _exit(command_execute(argv));
-        }
-        close(fds[1]);
-        r = pid < 0 ? SP_E_LINK : read_all(fds[0], out);
-        close(fds[0]);
-        if (pid > 0 && waitpid(pid, &status, 0) != pid)
-                status = -1;
-        if (!r && status)
+        r = read_all(child.output, out);
+        if ((child_wait(&child, &status) != CHILD_EXITED || status) && !r)
                 r = SP_E_LINK;
         if (r < 0)
                 fprintf(stderr, "spancl: %s failed\n", name);
@@ -99,7 +88,7 @@ static int measure(const struct bench *b, const char *servers, char **args, stru
         if (!r)
                 r = add(b, "native", "bench_opencl", native, out);
         if (!r)
-                r = command_prepare(servers);
+                r = run_prepare(servers);
         if (!r)
                 r = add(b, "spancl", "bench_opencl", args, out);
         mem_free(native[0]);
@@ -113,7 +102,12 @@ static int load(const char *path, struct buf *out)
                 fprintf(stderr, "spancl: %s: %s\n", path, strerror(errno));
                 return SP_E_NOENT;
         }
-        int r = read_all(fileno(f), out);
+        char part[4096];
+        int r = 0;
+        for (size_t n; !r && (n = fread(part, 1, sizeof(part), f));)
+                r = buf_put(out, part, n);
+        if (!r && ferror(f))
+                r = SP_E_LINK;
         if (r < 0)
                 fprintf(stderr, "spancl: %s: can't be read\n", path);
         fclose(f);
@@ -153,7 +147,7 @@ static int show(const struct bench *b, char *servers, char **args)
         char program[PATH_MAX + 32], server_option[] = "--server";
         char *list[] = { server_option, servers };
         char *argv[32] = { program };
-        if (command_prepare(servers) < 0)
+        if (run_prepare(servers) < 0)
                 return 2;
         if (find_program(b, "bench_opencl", program) < 0)
                 return 1;
@@ -163,7 +157,7 @@ static int show(const struct bench *b, char *servers, char **args)
         fflush(stdout);
         for (size_t i = 0; args[i] && i + 2 < array_size(argv); i++)
                 argv[i + 1] = args[i];
-        return command_execute(argv);
+        return run_execute(argv);
 }
 
 /* Take "--NAME FILE" off the front. */
@@ -184,7 +178,7 @@ int command_bench(int argc, char **argv)
         while (take_file(&argc, &argv, "--plot", &b.plot) ||
                take_file(&argc, &argv, "--results", &b.results))
                 ;
-        int i = command_options(argc, argv, NULL, NULL, &servers);
+        int i = options_take(argc, argv, NULL, NULL, &servers);
         if (i < 0)
                 return 2;
         if (b.results && (!b.plot || servers || i < argc)) {
@@ -192,7 +186,7 @@ int command_bench(int argc, char **argv)
                 mem_free(servers);
                 return 2;
         }
-        if (!command_folder(b.folder))
+        if (!program_folder(b.folder))
                 b.folder[0] = 0;
         int r = b.plot ? plot(&b, servers, argv + i) : show(&b, servers, argv + i);
         mem_free(servers);

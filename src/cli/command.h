@@ -1,26 +1,9 @@
-/* The commands of the tool. Each gets the arguments behind its name, and returns the exit status. */
+/* The commands of the tool. Each gets the arguments behind its name, prints its errors, and returns the exit status. */
 #ifndef SPANCL_CLI_COMMAND_H
 #define SPANCL_CLI_COMMAND_H
 
-#include <limits.h>
-#include <stdbool.h>
-
-#include "config/server_spec.h"
-
-int command_list(int argc, char **argv);
-int command_ping(int argc, char **argv);
-int command_run(int argc, char **argv);
-int command_top(int argc, char **argv);
-int command_bench(int argc, char **argv);
-int command_pair(int argc, char **argv);
-int command_unpair(int argc, char **argv);
-int command_use(int argc, char **argv);
-int command_doctor(int argc, char **argv);
-int command_discover(int argc, char **argv);
-int command_keys(int argc, char **argv);
-int command_config(int argc, char **argv);
-int command_protocol(int argc, char **argv);
-int command_document(int argc, char **argv);
+#include <stddef.h>
+#include <stdio.h>
 
 struct command {
         const char *name;
@@ -32,70 +15,16 @@ struct command {
 /* Get the command number `i`; NULL behind the last one. */
 const struct command *command_at(size_t i);
 
+/* Find a command. NULL: there is none of this name. */
+const struct command *command_find(const char *name);
+
 /* The explanation of a server's name. */
 extern const char command_servers_help[];
 
-/* Write the names that `document` takes, separated by blanks. */
-void document_names(char *text, size_t size);
+/* Print the arguments of a command. */
+void command_print(FILE *to, const struct command *c);
 
-/* Functions that several commands share. */
-
-/* Print the arguments of a command to standard error, and return 2. */
+/* Print them to standard error, and return 2. */
 int command_usage(const char *name);
-
-/* Print the faults of the configuration to standard error. */
-void command_faults(void);
-
-/* Add a server to those that this user's programs see. Returns the exit status; it has printed the
- * result or the error. */
-int use_also(const char *server);
-
-/* Take "--server S" (which may come several times) off the front of the arguments, in any order
- * with the flags in `flags` (NULL-terminated; ret_flags[i] is set to true). "--" ends the
- * options. *ret_servers: the servers in the form of SPANCL_SERVERS; the caller frees it with
- * mem_free; NULL: none. Returns the index of the first other argument; if negative, an error was
- * printed. */
-int command_options(int argc, char **argv, const char *const *flags, bool *ret_flags,
-                    char **ret_servers);
-
-/* Parse the servers in `text`, or the configured ones if it is NULL. On an error it has printed
- * it. */
-SP_NODISCARD int command_servers(const char *text, struct server_spec **ret, size_t *ret_count);
-
-/* Print a JSON string. A byte that is not of a printable character in UTF-8 is escaped. */
-void command_put_json(const char *text);
-
-/* Print a member of a JSON object, whose value is a string. `before`: '{' in front of the first, else ','. */
-void command_put_member(char before, const char *name, const char *text);
-
-/* SPANCL_CONNECT_TIMEOUT in ms. */
-int command_timeout(void);
-
-/* Parse the arguments of a command that queries servers and takes, besides "--server S", only one
- * flag. The caller frees the servers with config_servers_free. On an error it has printed it. */
-struct looked_at {
-        struct server_spec *servers;
-        size_t count;
-        int timeout_ms;
-};
-SP_NODISCARD int command_look(const char *name, int argc, char **argv, const char *flag,
-                              bool *ret_flag, struct looked_at *ret);
-
-/* Print the remedy after a failure, if no server was configured. */
-void command_hint(const struct looked_at *at);
-
-/* Check the servers' names. Set up the environment so that a program's ICD loader finds only SpanCL, with
- * these servers (NULL: as configured). On an error it has printed it. */
-SP_NODISCARD int command_prepare(const char *servers);
-
-/* Find the folder of this program, without a slash at the end. */
-bool command_folder(char out[PATH_MAX]);
-
-/* Find libspancl relative to this program: in the build tree, or in the installation prefix. */
-bool command_library(char out[PATH_MAX]);
-
-/* Execute another program in place of this one. Returns the exit status after an error, which it
- * has printed. */
-int command_execute(char **argv);
 
 #endif

@@ -8,8 +8,10 @@
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/document.h"
 #include "config/document.h"
 #include "config/entries.h"
+#include "config/server_spec.h"
 
 /* ---- the arguments of both programs --------------------------------------------------------- */
 

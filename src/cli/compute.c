@@ -1,18 +1,19 @@
 #include "cli/compute.h"
 
 #include <CL/cl.h>
-#include <dlfcn.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/run.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/process/child.h"
+#include "os/process/environment.h"
+#include "os/process/library.h"
 
 enum {
         ITEMS = 4096,
@@ -54,12 +55,12 @@ struct opencl {
 
 static bool load(const char *path, struct opencl *ret)
 {
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        struct library *library = library_load(path, 0);
         if (!library)
                 return false;
-#define X(name)                                               \
-        *(void **)(void *)&ret->name = dlsym(library, #name); \
-        if (!ret->name)                                       \
+#define X(name)                                                        \
+        *(void **)(void *)&ret->name = library_symbol(library, #name); \
+        if (!ret->name)                                                \
                 return false;
         CALLS(X)
 #undef X
@@ -73,7 +74,7 @@ static const char *compute(const struct opencl *cl, cl_device_id device, cl_int 
         static uint32_t out[ITEMS];
         const char *source = kernel_source;
         const size_t items = ITEMS;
-        const uint32_t seed = (uint32_t)getpid();
+        const uint32_t seed = (uint32_t)clock_now_ns();
         cl_int *e = ret_error;
         cl_context context = cl->clCreateContext(NULL, 1, &device, NULL, NULL, e);
         if (!context)
@@ -172,9 +173,9 @@ static int hide_accelerators(void)
                 snprintf(name, sizeof(name), "POCL_ALMAIF%u_PARAMETERS", i);
                 if (!getenv(name))
                         break;
-                unsetenv(name);
+                environment_unset(name);
         }
-        return setenv("SPANCL_ALMAIF", "", 1);
+        return environment_set("SPANCL_ALMAIF", "");
 }
 
 /* Set up the environment so that a program sees this server's devices alone. */
@@ -185,53 +186,51 @@ static int choose_server(const struct server_spec *spec)
                  spec->devices ? spec->devices : "");
         if (!spec->accelerators && hide_accelerators())
                 return SP_E_NOMEM;
-        return setenv("SPANCL_SERVERS", server, 1) || setenv("SPANCL_DISCOVERY", "none", 1) ||
-                               setenv("SPANCL_ON_LOSS", "fail", 1)
+        return environment_set("SPANCL_SERVERS", server) ||
+                               environment_set("SPANCL_DISCOVERY", "none") ||
+                               environment_set("SPANCL_ON_LOSS", "fail")
                        ? SP_E_NOMEM
                        : 0;
 }
 
+struct job {
+        const char *library;
+        const struct server_spec *spec;
+};
+
 /* The process that computes. */
-static int kernel_process(const char *library, const struct server_spec *spec, int to)
+static int kernel_process(void *user, int to)
 {
+        const struct job *job = user;
+        const char *library = job->library;
         char beside[PATH_MAX];
-        alarm(LIMIT_S);
-        if (!*library && !command_library(beside)) {
+        if (!*library && !run_library(beside)) {
                 dprintf(to, "libspancl.so.1 is neither registered nor beside this program");
                 return COMPUTE_WRONG;
         }
-        if (choose_server(spec) < 0)
+        if (choose_server(job->spec) < 0)
                 return COMPUTE_WRONG;
         return compute_all(*library ? library : beside, to);
 }
 
 int compute_apart(const char *library, const struct server_spec *spec, char ret[COMPUTE_TEXT_MAX])
 {
-        int fds[2], status;
+        struct job job = { library, spec };
+        struct child child;
         size_t n = 0;
-        ssize_t got;
+        int64_t got;
+        int number = 0;
         ret[0] = 0;
-        if (pipe(fds) < 0)
+        if (child_run(kernel_process, &job, LIMIT_S, &child) < 0)
                 return COMPUTE_WRONG;
-        fflush(NULL);
-        pid_t child = fork();
-        if (!child) {
-                close(fds[0]);
-                exit(kernel_process(library, spec, fds[1]));
-        }
-        close(fds[1]);
         while (n + 1 < COMPUTE_TEXT_MAX &&
-               (got = read(fds[0], ret + n, COMPUTE_TEXT_MAX - n - 1)) > 0)
+               (got = file_read(child.output, ret + n, COMPUTE_TEXT_MAX - n - 1)) > 0)
                 n += (size_t)got;
         ret[n] = 0;
-        close(fds[0]);
-        if (child < 0 || waitpid(child, &status, 0) < 0)
-                return COMPUTE_WRONG;
-        if (WIFSIGNALED(status))
-                snprintf(ret, COMPUTE_TEXT_MAX,
-                         WTERMSIG(status) == SIGALRM ? "it took more than %d s"
-                                                     : "the process ended by signal %d",
-                         WTERMSIG(status) == SIGALRM ? LIMIT_S : WTERMSIG(status));
-        return WIFEXITED(status) && WEXITSTATUS(status) <= COMPUTE_WRONG ? WEXITSTATUS(status)
-                                                                         : COMPUTE_WRONG;
+        enum child_end end = child_wait(&child, &number);
+        if (end == CHILD_TOO_LONG)
+                snprintf(ret, COMPUTE_TEXT_MAX, "it took more than %d s", LIMIT_S);
+        else if (end == CHILD_KILLED)
+                snprintf(ret, COMPUTE_TEXT_MAX, "the process ended by signal %d", number);
+        return end == CHILD_EXITED && number <= COMPUTE_WRONG ? number : COMPUTE_WRONG;
 }

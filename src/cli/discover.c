@@ -1,17 +1,19 @@
-/* spancl discover: the servers that sources of discovery find, and whether they are used. */
+#include "cli/discover.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/json_output.h"
 #include "config/servers.h"
 #include "discovery/discovery.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
 
-enum { PATIENCE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
+enum { SETTLE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
 
 struct item {
         struct discovered record;
@@ -96,24 +98,24 @@ static void print_line(const char *event, const struct item *i)
         const struct discovered *d = &i->record;
         char types[TEXT_MAX], state[TEXT_MAX];
         printf("{\"event\":\"%s\"", event);
-        command_put_member(',', "source", i->source);
-        command_put_member(',', "id", d->id);
+        json_output_member(',', "source", i->source);
+        json_output_member(',', "id", d->id);
         if (strcmp(event, "gone") != 0) {
-                command_put_member(',', "name", d->name);
+                json_output_member(',', "name", d->name);
                 printf(",\"addresses\":[");
                 for (unsigned k = 0; k < d->address_count; k++) {
                         printf(k ? "," : "");
-                        command_put_json(d->addresses[k]);
+                        json_output_text(d->addresses[k]);
                 }
                 printf("],\"port\":%u", d->port);
-                command_put_member(',', "types", types_of(d, types));
+                json_output_member(',', "types", types_of(d, types));
                 if (*d->key)
-                        command_put_member(',', "key", d->key);
+                        json_output_member(',', "key", d->key);
                 if (d->protocol)
                         printf(",\"protocol\":%" PRIu64, d->protocol);
                 printf(",\"load\":%" PRIu64, d->load);
-                command_put_member(',', "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
-                command_put_member(',', "state", state_of(i, state));
+                json_output_member(',', "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
+                json_output_member(',', "state", state_of(i, state));
         }
         printf("}\n");
 }
@@ -142,7 +144,7 @@ static void print_changes(const struct view *old, const struct view *now)
 
 static void print_table(const struct view *now, bool watch)
 {
-        if (watch && isatty(STDOUT_FILENO))
+        if (watch && file_is_terminal(FILE_STDOUT))
                 printf("\x1b[H\x1b[J");
         printf("%-20s%-12s%-28s%-18s%-10s%5s  %s\n", "NAME", "SOURCE", "ADDRESS", "KEY", "TYPES",
                "LOAD", "STATE");
@@ -164,7 +166,7 @@ static void print_table(const struct view *now, bool watch)
 /* Take what is new; the caller frees the items of `ret`. */
 static void take(struct view *v, bool until_settled, struct view *ret)
 {
-        uint64_t until = clock_now_ns() + PATIENCE_MS * 1000000ull;
+        uint64_t until = clock_now_ns() + SETTLE_MS * 1000000ull;
         bool in_time = true;
         lock_take(&v->lock);
         while (until_settled ? !v->settled && in_time : !v->news) {

@@ -1,31 +1,30 @@
-/* spancl doctor: checks each thing between a program and the devices of servers, and says how to mend
- * the first one that fails. */
+#include "cli/doctor.h"
+
 #include <CL/cl.h>
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <link.h>
-#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/compute.h"
-#include "cli/look.h"
+#include "cli/json_output.h"
+#include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/stats_query.h"
 #include "config/faults.h"
 #include "config/servers.h"
 #include "config/variables.h"
 #include "loop/dial.h"
+#include "os/clock.h"
+#include "os/date.h"
+#include "os/folder.h"
+#include "os/net/resolve.h"
+#include "os/process/library.h"
 #include "proto/info.h"
 #include "transport/address.h"
 #include "transport/keys.h"
@@ -36,6 +35,8 @@ enum {
         RATE_SIZE = 16 << 20, /* as spancl list */
         CLOCK_PERCENT = 1,    /* by which clocks may differ in speed */
 };
+
+#define DAY_NS 86400000000000ull
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
@@ -81,18 +82,18 @@ static void put_json(const struct doctor *d, enum state s, const char *check, co
                      const char *remedy)
 {
         if (d->server)
-                command_put_member('{', "server", d->server);
-        command_put_member(d->server ? ',' : '{', "check", check);
-        command_put_member(',', "state", state_names[s]);
-        command_put_member(',', "text", text);
-        command_put_member(',', "remedy", remedy);
+                json_output_member('{', "server", d->server);
+        json_output_member(d->server ? ',' : '{', "check", check);
+        json_output_member(',', "state", state_names[s]);
+        json_output_member(',', "text", text);
+        json_output_member(',', "remedy", remedy);
         printf("}\n");
 }
 
 /* Print a line about a check. `remedy`: the next step, as a command or clause; "" if there is none. */
-__attribute__((format(printf, 5, 6))) static void tell(struct doctor *d, enum state s,
-                                                       const char *check, const char *remedy,
-                                                       const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static void report(struct doctor *d, enum state s,
+                                                         const char *check, const char *remedy,
+                                                         const char *fmt, ...)
 {
         va_list ap;
         va_start(ap, fmt);
@@ -120,16 +121,15 @@ static void begin(struct doctor *d, const char *server)
 
 static void check_loader(struct doctor *d)
 {
-        struct link_map *map;
-        void *loader = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+        struct library *loader = library_load("libOpenCL.so.1", LIBRARY_LAZY);
         if (!loader) {
-                tell(d, FAULT, "loader", "install one (Debian: ocl-icd-libopencl1)",
-                     "programs find no OpenCL loader: libOpenCL.so.1 is missing");
+                report(d, FAULT, "loader", "install one (Debian: ocl-icd-libopencl1)",
+                       "programs find no OpenCL loader: libOpenCL.so.1 is missing");
                 return;
         }
-        tell(d, OK, "loader", "", "%s",
-             dlinfo(loader, RTLD_DI_LINKMAP, &map) ? "libOpenCL.so.1" : map->l_name);
-        dlclose(loader);
+        const char *path = library_path(loader);
+        report(d, OK, "loader", "", "%s", path ? path : "libOpenCL.so.1");
+        library_unload(loader);
 }
 
 #define VENDORS "/etc/OpenCL/vendors"
@@ -160,17 +160,18 @@ static void find_in_file(struct doctor *d, const char *path)
                 fclose(f);
 }
 
-static void find_in_folder(struct doctor *d, const char *folder)
+struct vendors {
+        struct doctor *doctor;
+        const char *folder;
+};
+
+static void find_in_entry(void *user, const char *name)
 {
-        DIR *dir = opendir(folder);
-        for (struct dirent *e; dir && (e = readdir(dir));) {
-                char path[PATH_MAX];
-                if (ends_with(e->d_name, ".icd") &&
-                    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) < PATH_MAX)
-                        find_in_file(d, path);
-        }
-        if (dir)
-                closedir(dir);
+        const struct vendors *v = user;
+        char path[PATH_MAX];
+        if (ends_with(name, ".icd") &&
+            snprintf(path, sizeof(path), "%s/%s", v->folder, name) < PATH_MAX)
+                find_in_file(v->doctor, path);
 }
 
 /* Search where the loader of programs does, ocl-icd or Khronos': OCL_ICD_VENDORS (ocl-icd also takes
@@ -181,9 +182,9 @@ static void find_registration(struct doctor *d, const char *vendors)
 {
         const char *more = getenv("OCL_ICD_FILENAMES");
         char path[PATH_MAX];
-        struct stat st;
-        if (!stat(vendors, &st) && S_ISDIR(st.st_mode)) {
-                find_in_folder(d, vendors);
+        struct vendors v = { d, vendors };
+        if (folder_exists(vendors)) {
+                (void)folder_names(vendors, find_in_entry, &v);
         } else if (ends_with(vendors, ".icd")) {
                 snprintf(path, sizeof(path), "%s%s", strchr(vendors, '/') ? "" : VENDORS "/",
                          vendors);
@@ -213,27 +214,26 @@ static void check_icd(struct doctor *d)
                         is_set ? "unset " : "install SpanCL", is_set ? name : "",
                         is_set ? " if SpanCL is installed, or set it to the path of libspancl.so.1"
                                : ", or set OCL_ICD_VENDORS to the path of libspancl.so.1");
-                tell(d, FAULT, "icd", remedy.text,
-                     "the loader does not find SpanCL: no file in %s names libspancl%s%s%s",
-                     vendors, is_set ? " (" : "", is_set ? name : "", is_set ? ")" : "");
+                report(d, FAULT, "icd", remedy.text,
+                       "the loader does not find SpanCL: no file in %s names libspancl%s%s%s",
+                       vendors, is_set ? " (" : "", is_set ? name : "", is_set ? ")" : "");
                 return;
         }
-        void *library = dlopen(d->library, RTLD_LAZY | RTLD_LOCAL);
+        struct library *library = library_load(d->library, LIBRARY_LAZY);
         if (library) {
-                tell(d, OK, "icd", "", "%s", d->library);
-                dlclose(library);
+                report(d, OK, "icd", "", "%s", d->library);
+                library_unload(library);
                 return;
         }
-        const char *why = dlerror();
-        tell(d, FAULT, "icd", "install SpanCL again, or correct the file that names it",
-             "%s is registered, but can't be loaded: %s", d->library, why ? why : "?");
+        report(d, FAULT, "icd", "install SpanCL again, or correct the file that names it",
+               "%s is registered, but can't be loaded: %s", d->library, library_error());
         d->library[0] = 0;
 }
 
 static void count_fault(void *user, const char *text)
 {
-        tell(user, WARNING, "configuration",
-             "correct it: `spancl config` shows values and their places", "%s", text);
+        report(user, WARNING, "configuration",
+               "correct it: `spancl config` shows values and their places", "%s", text);
 }
 
 static void check_configuration(struct doctor *d)
@@ -245,10 +245,10 @@ static void check_configuration(struct doctor *d)
                 return;
         config_place(CONFIG_servers, place, sizeof(place));
         if (config_is_set(CONFIG_servers))
-                tell(d, OK, "configuration", "", "servers: %s (%s)", config_text(CONFIG_servers),
-                     place);
+                report(d, OK, "configuration", "", "servers: %s (%s)", config_text(CONFIG_servers),
+                       place);
         else
-                tell(d, OK, "configuration", "", "it chooses no servers");
+                report(d, OK, "configuration", "", "it chooses no servers");
 }
 
 /* Check one file of keys. Returns false after a fault. `ret_found`: there is such a file. */
@@ -264,8 +264,8 @@ static bool check_key_file(struct doctor *d, const char *folder, const char *fil
                 while (keys_next(&left, &e, &bad))
                         ;
                 if (bad)
-                        tell(d, WARNING, "keys", "remove them, and pair again",
-                             "%s/%s has lines that are not keys: %u", folder, file, bad);
+                        report(d, WARNING, "keys", "remove them, and pair again",
+                               "%s/%s has lines that are not keys: %u", folder, file, bad);
         }
         if (!r) {
                 explicit_bzero(content, strlen(content));
@@ -277,7 +277,7 @@ static bool check_key_file(struct doctor *d, const char *folder, const char *fil
                 r == SP_E_AUTH ? text_of("`chmod 700 %s && chmod 600 %s/*`, as their owner", folder,
                                          folder)
                                : text_of("correct or remove %s/%s, and pair again", folder, file);
-        tell(d, FAULT, "keys", remedy.text, "%s", text);
+        report(d, FAULT, "keys", remedy.text, "%s", text);
         return false;
 }
 
@@ -288,8 +288,8 @@ static void check_keys(struct doctor *d)
         char folder[KEYS_PATH_MAX];
         bool found, has_identity = false;
         if (keys_folder(NULL, folder) < 0) {
-                tell(d, WARNING, "keys", "set SPANCL_KEYS, or HOME",
-                     "this user has no folder for keys");
+                report(d, WARNING, "keys", "set SPANCL_KEYS, or HOME",
+                       "this user has no folder for keys");
                 return;
         }
         for (size_t i = 0; i < array_size(files); i++) {
@@ -297,84 +297,61 @@ static void check_keys(struct doctor *d)
                         return;
                 has_identity |= found && !strcmp(files[i], KEYS_IDENTITY);
         }
-        tell(d, OK, "keys", "", "%s: %s", folder,
-             has_identity ? "private" : "no key of this user yet; `spancl pair` makes it");
+        report(d, OK, "keys", "", "%s: %s", folder,
+               has_identity ? "private" : "no key of this user yet; `spancl pair` makes it");
 }
 
 /* The protocol has no time of day, so this is about this host's alone. */
 static void check_date(struct doctor *d)
 {
-        struct tm made = { 0 };
-        time_t now = time(NULL);
-        char shown[32] = "?";
-        struct tm here;
-        if (gmtime_r(&now, &here))
-                strftime(shown, sizeof(shown), "%Y-%m-%d %H:%M UTC", &here);
-        bool behind = strptime(SPANCL_DATE, "%Y-%m-%d", &made) && now + 86400 < timegm(&made);
-        tell(d, behind ? WARNING : OK, "date",
-             behind ? "set the clock: keys of an authority and codes of pairing have an end" : "",
-             "%s%s", shown, behind ? ", before this version was made" : "");
+        int year;
+        unsigned month, day;
+        const uint64_t now = clock_wall_ns();
+        const struct date t = date_of(now);
+        struct text shown =
+                text_of("%d-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day, t.hour, t.minute);
+        bool behind = sscanf(SPANCL_DATE, "%d-%u-%u", &year, &month, &day) == 3 &&
+                      now + DAY_NS < date_begin_ns(year, month, day);
+        report(d, behind ? WARNING : OK, "date",
+               behind ? "set the clock: keys of an authority and codes of pairing have an end" : "",
+               "%s%s", shown.text, behind ? ", before this version was made" : "");
 }
 
 /* ---- the way to a server -------------------------------------------------------------------- */
 
 /* "192.0.2.1, 2001:db8::1" */
-static void list_addresses(const struct addrinfo *all, char *ret, size_t size)
+static void list_addresses(const struct resolved *all, char *ret, size_t size)
 {
         size_t n = 0;
         ret[0] = 0;
-        for (const struct addrinfo *a = all; a && n + NI_MAXHOST < size; a = a->ai_next) {
-                char host[NI_MAXHOST];
-                if (!getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), NULL, 0,
-                                 NI_NUMERICHOST))
-                        n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", host);
-        }
-}
-
-/* Ask the system for a route. Nothing is sent: the socket is one of datagrams. */
-static int route_to(const struct addrinfo *a, char ret[NI_MAXHOST])
-{
-        struct sockaddr_storage own;
-        socklen_t n = sizeof(own);
-        int error = 0, fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
-                return errno;
-        if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 ||
-            getsockname(fd, (struct sockaddr *)&own, &n) < 0)
-                error = errno;
-        else if (getnameinfo((struct sockaddr *)&own, n, ret, NI_MAXHOST, NULL, 0, NI_NUMERICHOST))
-                snprintf(ret, NI_MAXHOST, "?");
-        close(fd);
-        return error;
+        for (size_t i = 0; i < all->count && n + RESOLVE_TEXT_MAX < size; i++)
+                n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", all->list[i]);
 }
 
 /* Check the name, and the route to one of its addresses. */
 static bool check_network(struct doctor *d, const struct address *at)
 {
-        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-        struct addrinfo *all;
-        char port[16], list[TEXT_MAX], own[NI_MAXHOST];
-        snprintf(port, sizeof(port), "%u", at->port);
-        int r = getaddrinfo(at->host, port, &hints, &all);
-        if (r) {
-                tell(d, FAULT, "name",
-                     "correct the name, add it to DNS or /etc/hosts, or use the address",
-                     "%s does not resolve: %s", at->host, gai_strerror(r));
+        struct resolved all;
+        char list[TEXT_MAX], own[RESOLVE_TEXT_MAX];
+        const char *why;
+        if (resolve_host(at->host, &all, &why) < 0) {
+                report(d, FAULT, "name",
+                       "correct the name, add it to DNS or /etc/hosts, or use the address",
+                       "%s does not resolve: %s", at->host, why);
                 return false;
         }
-        list_addresses(all, list, sizeof(list));
-        tell(d, OK, "name", "", "%s is %s", at->host,
-             strcmp(list, at->host) != 0 ? list : "an address");
-        r = ENETUNREACH;
-        for (const struct addrinfo *a = all; a && r; a = a->ai_next)
-                r = route_to(a, own);
-        freeaddrinfo(all);
+        list_addresses(&all, list, sizeof(list));
+        report(d, OK, "name", "", "%s is %s", at->host,
+               strcmp(list, at->host) != 0 ? list : "an address");
+        int r = ENETUNREACH;
+        for (size_t i = 0; i < all.count && r; i++)
+                r = resolve_route(all.list[i], own);
         if (r)
-                tell(d, FAULT, "route",
-                     "connect this host to that network (`ip route get ADDRESS`)",
-                     "no route to %s: %s", list, strerror(r));
+                report(d, FAULT, "route",
+                       "connect this host to that network (`ip route get ADDRESS`)",
+                       "no route to %s: %s", list, strerror(r));
         else
-                tell(d, OK, "route", "", "from %s", own);
+                report(d, OK, "route", "", "from %s", own);
         return !r;
 }
 
@@ -410,6 +387,7 @@ static const char *port_state(int status)
         case SP_E_TIMEOUT:
                 return "does not answer";
         case SP_E_LINK:
+        case SP_E_UNREACH:
                 return "can't be reached";
         case SP_E_AUTH:
                 return "is not for this user";
@@ -418,7 +396,7 @@ static const char *port_state(int status)
         }
 }
 
-/* Does any process listen there? */
+/* Check that a process listens there. */
 static bool check_port(struct doctor *d, const struct address *at)
 {
         struct address plain = *at;
@@ -431,8 +409,8 @@ static bool check_port(struct doctor *d, const struct address *at)
         int r = address_connect(&plain, d->timeout_ms, &conn);
         struct text remedy = r < 0 ? port_remedy(at, r) : text_of("%s", "");
         struct text place = host ? text_of("%u", at->port) : text_of("%s", at->host);
-        tell(d, r < 0 ? FAULT : OK, host ? "port" : "socket", remedy.text, "%s %s", place.text,
-             port_state(r));
+        report(d, r < 0 ? FAULT : OK, host ? "port" : "socket", remedy.text, "%s %s", place.text,
+               port_state(r));
         if (!r)
                 conn_close(conn);
         return !r;
@@ -449,34 +427,35 @@ static bool find_key(const uint8_t fingerprint[CRYPTO_FINGERPRINT], struct keys_
         return found;
 }
 
-/* The link is up. Is it encrypted, and why does this user trust the server? */
-static void tell_pairing(struct doctor *d, const struct address *at, const struct conn *conn)
+/* Report whether the link is encrypted, and why this user trusts the server. */
+static void report_pairing(struct doctor *d, const struct address *at, const struct conn *conn)
 {
         const struct tls_peer *peer = tls_peer(conn);
         struct keys_entry known;
         char hex[KEYS_HEX + 1] = "none";
         if (!peer && address_is_here(at)) {
-                tell(d, OK, "pairing", "", "not needed: the server is on this host");
+                report(d, OK, "pairing", "", "not needed: the server is on this host");
                 return;
         }
         if (!peer) {
-                tell(d, WARNING, "pairing",
-                     "let the server use keys, pair with it, and name it without a scheme",
-                     "the link is not encrypted, and the server is not known by a key");
+                report(d, WARNING, "pairing",
+                       "let the server use keys, pair with it, and name it without a scheme",
+                       "the link is not encrypted, and the server is not known by a key");
                 return;
         }
         if (peer->known)
                 keys_hex(peer->fingerprint, hex);
         if (*peer->psk)
-                tell(d, OK, "pairing", "", "both sides have the same token");
+                report(d, OK, "pairing", "", "both sides have the same token");
         else if (*at->key)
-                tell(d, OK, "pairing", "", "key %.16s, as the address has it", hex);
+                report(d, OK, "pairing", "", "key %.16s, as the address has it", hex);
         else if (peer->known && find_key(peer->fingerprint, &known))
-                tell(d, OK, "pairing", "", "key %.16s, known as %s", hex,
-                     strcmp(known.name, "*") != 0 ? known.name : "a server at any address (*)");
+                report(d, OK, "pairing", "", "key %.16s, known as %s", hex,
+                       strcmp(known.name, "*") != 0 ? known.name : "a server at any address (*)");
         else
-                tell(d, OK, "pairing", "", "key %.16s, %s", hex,
-                     peer->vouched ? "which this user's authority has signed" : "this user's own");
+                report(d, OK, "pairing", "", "key %.16s, %s", hex,
+                       peer->vouched ? "which this user's authority has signed"
+                                     : "this user's own");
 }
 
 /* Write what to do if the sides do not trust each other. */
@@ -491,14 +470,14 @@ static struct text pairing_remedy(const struct server_spec *spec, const struct a
 static const char repair[] = "the server's log says why; start spancld again after repairs";
 
 /* A session gets no device that is out of service. */
-static void on_told(void *user, const struct wire_session_stats *m)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
         struct doctor *d = user;
         struct bytes number;
         if (!info_find(m->links, INFO_OUT_OF_SERVICE, &number))
                 return;
         d->out_of_service++;
-        tell(d, WARNING, "driver", repair, "%.*s", (int)m->name.size, (const char *)m->name.data);
+        report(d, WARNING, "driver", repair, "%.*s", (int)m->name.size, (const char *)m->name.data);
 }
 
 /* Exchange hellos, and ask for devices out of service. */
@@ -514,25 +493,25 @@ static bool check_hello(struct doctor *d, const struct server_spec *spec, const 
         };
         int r = loop_connect(&p, &conn, &reply);
         if (!r) {
-                tell_pairing(d, at, conn);
-                tell(d, OK, "protocol", "", "version %" PRIu64, reply.version);
-                (void)!look_hear(conn, d->timeout_ms, on_told, d);
+                report_pairing(d, at, conn);
+                report(d, OK, "protocol", "", "version %" PRIu64, reply.version);
+                (void)!stats_query_receive(conn, d->timeout_ms, on_stats, d);
                 conn_close(conn);
                 return true;
         }
         const char *why = remote_without_address(reply.text, spec->address);
         if (r == SP_E_AUTH)
-                tell(d, FAULT, "pairing", pairing_remedy(spec, at).text, "%s", why);
+                report(d, FAULT, "pairing", pairing_remedy(spec, at).text, "%s", why);
         else if (r == SP_E_UNSUPP)
-                tell(d, FAULT, "pairing", "install SpanCL's TLS module (libspancl-tls.so, libssl)",
-                     "%s", why);
+                report(d, FAULT, "pairing",
+                       "install SpanCL's TLS module (libspancl-tls.so, libssl)", "%s", why);
         else if (r == SP_E_VERSION)
-                tell(d, FAULT, "protocol", "install the same version of SpanCL on both hosts", "%s",
-                     why);
+                report(d, FAULT, "protocol", "install the same version of SpanCL on both hosts",
+                       "%s", why);
         else
-                tell(d, FAULT, "protocol",
-                     "see that the port is spancld's, and that both sides encrypt; its log says more",
-                     "%s", why);
+                report(d, FAULT, "protocol",
+                       "see that the port is spancld's, and that both sides encrypt; its log says more",
+                       "%s", why);
         return false;
 }
 
@@ -548,7 +527,7 @@ static int size_of(struct bytes text)
         return text.size ? (int)strnlen(text.data, text.size) : 0;
 }
 
-/* Does the list, with commas between its parts, have this one? */
+/* Return true if the list, which has commas between its parts, has this one. */
 static bool has_part(const char *list, const char *one)
 {
         size_t n = strlen(one);
@@ -585,39 +564,40 @@ static bool check_driver(struct doctor *d, struct remote *r, const struct server
         struct info_entry e;
         int status = remote_devices(r, &devices);
         if (status < 0) {
-                tell(d, FAULT, "driver", remedy, "%s", remote_reason(r, status));
+                report(d, FAULT, "driver", remedy, "%s", remote_reason(r, status));
                 return false;
         }
         while (info_next(&devices, &e))
                 if (e.key == INFO_DEVICE && !info_check(e.value))
                         add_platform(&p, e.value);
         if (!p.devices) {
-                tell(d, FAULT, "driver", remedy, "the server has no device");
+                report(d, FAULT, "driver", remedy, "the server has no device");
                 return false;
         }
-        tell(d, OK, "driver", "", "%u %s of %s", p.devices, p.devices == 1 ? "device" : "devices",
-             p.list);
+        report(d, OK, "driver", "", "%u %s of %s", p.devices, p.devices == 1 ? "device" : "devices",
+               p.list);
         for (size_t i = 0; i < spec->device_count && !spec->in_process; i++)
                 if (spec->device_list[i] >= p.devices)
-                        tell(d, WARNING, "driver", "correct the list behind the server's name",
-                             "the server has no device %u", spec->device_list[i]);
+                        report(d, WARNING, "driver", "correct the list behind the server's name",
+                               "the server has no device %u", spec->device_list[i]);
         return true;
 }
 
-/* Do both monotonic clocks run at one speed? Profiling times are converted between them. */
-static void tell_clocks(struct doctor *d, const struct remote_clock *first,
-                        const struct remote_clock *last)
+/* Report whether both monotonic clocks run at one speed. Profiling times are converted between them. */
+static void report_clocks(struct doctor *d, const struct remote_clock *first,
+                          const struct remote_clock *last)
 {
         double here = (double)(last->here_ns - first->here_ns);
         double there = (double)(last->there_ns - first->there_ns);
         double unsure = (double)(first->round_trip_ns + last->round_trip_ns) / 2;
         double off = there > here ? there - here : here - there;
         bool wrong = off > unsure + here * CLOCK_PERCENT / 100;
-        tell(d, wrong ? WARNING : OK, "clocks",
-             wrong ? "mend that host's clock source; until then do not trust profiling times" : "",
-             wrong ? "the server's clock differs in speed by %.1f%%"
-                   : "no difference in speed, within %.2g%%",
-             (wrong ? off : unsure) * 100 / (here > 0 ? here : 1));
+        report(d, wrong ? WARNING : OK, "clocks",
+               wrong ? "mend that host's clock source; until then do not trust profiling times"
+                     : "",
+               wrong ? "the server's clock differs in speed by %.1f%%"
+                     : "no difference in speed, within %.2g%%",
+               (wrong ? off : unsure) * 100 / (here > 0 ? here : 1));
 }
 
 /* Measure the link, and compare the clocks before and after that. */
@@ -634,13 +614,13 @@ static bool check_speed(struct doctor *d, struct remote *r)
         if (!status)
                 status = remote_clock(r, &last);
         if (status < 0) {
-                tell(d, FAULT, "link", "the server's log says why it broke", "%s",
-                     remote_reason(r, status));
+                report(d, FAULT, "link", "the server's log says why it broke", "%s",
+                       remote_reason(r, status));
                 return false;
         }
-        tell_clocks(d, &first, &last);
-        tell(d, OK, "link", "", "%s, round trip %.1f us, write %.2f GB/s, read %.2f GB/s",
-             remote_transport(r), us, speed.write / 1e9, speed.read / 1e9);
+        report_clocks(d, &first, &last);
+        report(d, OK, "link", "", "%s, round trip %.1f us, write %.2f GB/s, read %.2f GB/s",
+               remote_transport(r), us, speed.write / 1e9, speed.read / 1e9);
         return true;
 }
 
@@ -650,14 +630,14 @@ static bool check_session(struct doctor *d, const struct server_spec *spec)
         char text[REMOTE_TEXT_MAX];
         int status = remote_try(spec, d->timeout_ms, &r, text);
         if (status < 0) {
-                tell(d, FAULT, "session",
-                     status == SP_E_LIMIT
-                             ? "wait until a session ends, or raise the server's limits"
-                     : status == SP_E_NODEV && d->out_of_service ? repair
-                     : status == SP_E_NODEV
-                             ? "install an OpenCL driver there, and see its --devices"
-                             : "the server's log says why",
-                     "%s", text);
+                report(d, FAULT, "session",
+                       status == SP_E_LIMIT
+                               ? "wait until a session ends, or raise the server's limits"
+                       : status == SP_E_NODEV && d->out_of_service ? repair
+                       : status == SP_E_NODEV
+                               ? "install an OpenCL driver there, and see its --devices"
+                               : "the server's log says why",
+                       "%s", text);
                 return false;
         }
         bool good = check_driver(d, r, spec) && check_speed(d, r);
@@ -680,8 +660,8 @@ static void check_kernel(struct doctor *d, const struct server_spec *spec)
         };
         char said[COMPUTE_TEXT_MAX];
         int c = compute_apart(d->library, spec, said);
-        tell(d, states[c], "kernel", remedies[c], "%s",
-             *said ? said : "the process that should compute did not run");
+        report(d, states[c], "kernel", remedies[c], "%s",
+               *said ? said : "the process that should compute did not run");
 }
 
 static void check_server(struct doctor *d, const struct server_spec *spec)
@@ -689,12 +669,12 @@ static void check_server(struct doctor *d, const struct server_spec *spec)
         struct address at;
         begin(d, spec->name);
         if (spec->implied)
-                tell(d, WARNING, "choice", "`spancl use HOST` names servers for all programs",
-                     "no server is configured, so %s is tried", spec->name);
+                report(d, WARNING, "choice", "`spancl use HOST` names servers for all programs",
+                       "no server is configured, so %s is tried", spec->name);
         if (!spec->in_process) {
                 if (address_parse(spec->address, &at) < 0) {
-                        tell(d, FAULT, "name", "correct it: HOST[:PORT]", "not an address: %s",
-                             spec->address);
+                        report(d, FAULT, "name", "correct it: HOST[:PORT]", "not an address: %s",
+                               spec->address);
                         return;
                 }
                 if (at.ops->caps & TRANSPORT_PEERS && at.ops->caps & TRANSPORT_HOSTS &&
@@ -728,7 +708,7 @@ static int find_servers(int argc, char **argv, struct server_specs *ret, char **
 
 int command_doctor(int argc, char **argv)
 {
-        struct doctor d = { .timeout_ms = command_timeout() };
+        struct doctor d = { .timeout_ms = options_timeout() };
         struct server_specs all = { 0 };
         char *error = NULL;
         int names = 0;
@@ -742,8 +722,8 @@ int command_doctor(int argc, char **argv)
         }
         check_host(&d);
         if (find_servers(names, argv, &all, &error) < 0)
-                tell(&d, FAULT, "servers", "correct it: `spancl --help` has the grammar", "%s",
-                     error ? error : "out of memory");
+                report(&d, FAULT, "servers", "correct it: `spancl --help` has the grammar", "%s",
+                       error ? error : "out of memory");
         mem_free(error);
         for (size_t i = 0; i < all.count; i++)
                 check_server(&d, &all.specs[i]);

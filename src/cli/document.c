@@ -1,10 +1,11 @@
-/* spancl config, protocol and document: they print the tables in the source. */
+#include "cli/document.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
 #include "cli/completion.h"
+#include "cli/options.h"
 #include "cli/page.h"
 #include "config/document.h"
 #include "config/files.h"
@@ -72,7 +73,7 @@ int command_config(int argc, char **argv)
         struct server_spec *specs;
         size_t count;
         int wrong = print_variables();
-        if (command_servers(NULL, &specs, &count) < 0)
+        if (options_servers(NULL, &specs, &count) < 0)
                 return 2;
         printf("\nServers:\n");
         for (size_t i = 0; i < count; i++) {

@@ -1,12 +1,11 @@
-/* spancl keys: makes the keys of a client and of its servers, which know each other. For jobs and
- * containers, whose keys are made where they are started. */
+#include "cli/keys.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
+#include "os/folder.h"
 #include "transport/tls.h"
 
 struct side {
@@ -24,7 +23,7 @@ static int make_side(const struct crypto_ops *crypto, const char *parent, const 
                 snprintf(text, KEYS_TEXT_MAX, "the folder's name is too long");
                 return SP_E_LIMIT;
         }
-        if (mkdir(ret->folder, 0700) < 0) {
+        if (!folder_make_new(ret->folder)) {
                 snprintf(text, KEYS_TEXT_MAX, "%s can't be made: %s", ret->folder, strerror(errno));
                 return SP_E_INVAL;
         }
@@ -42,7 +41,7 @@ static int make_both(const char *parent, char text[KEYS_TEXT_MAX])
         const struct crypto_ops *crypto = tls_crypto(text);
         if (!crypto)
                 return SP_E_UNSUPP;
-        (void)mkdir(parent, 0700); /* on an error the folders in it fail, too */
+        (void)!folder_make_new(parent); /* on an error the folders in it fail, too */
         int r = make_side(crypto, parent, "client", &client, text);
         if (!r)
                 r = make_side(crypto, parent, "server", &server, text);

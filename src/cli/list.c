@@ -1,12 +1,13 @@
-/* spancl list and spancl ping. */
+#include "cli/list.h"
+
 #include <CL/cl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
-#include "cli/look.h"
+#include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/stats_query.h"
 #include "proto/info.h"
 
 enum { PINGS_SHOWN = 5, SIZE = 16 << 20 };
@@ -90,11 +91,11 @@ static int list_remote(struct remote *r, const struct server_spec *spec, bool qu
         return 0;
 }
 
-static void on_told(void *user, const struct wire_session_stats *m)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
         (void)user;
         if (m)
-                (void)look_print_service(m);
+                (void)stats_print_service(m);
 }
 
 /* Print the devices out of service. Sessions do not get them, so this takes a query of the
@@ -102,7 +103,7 @@ static void on_told(void *user, const struct wire_session_stats *m)
 static void list_out_of_service(const struct server_spec *spec, int timeout_ms)
 {
         if (!spec->in_process)
-                (void)!look_at(spec, timeout_ms, true, on_told, NULL);
+                (void)!stats_query(spec, timeout_ms, true, on_stats, NULL);
 }
 
 static int list_server(const struct server_spec *spec, int timeout_ms, bool quick)
@@ -122,15 +123,15 @@ static int list_server(const struct server_spec *spec, int timeout_ms, bool quic
 
 int command_list(int argc, char **argv)
 {
-        struct looked_at at;
+        struct queried at;
         bool quick = false;
         size_t failed = 0;
-        if (command_look("list", argc, argv, "--quick", &quick, &at) < 0)
+        if (options_query("list", argc, argv, "--quick", &quick, &at) < 0)
                 return 2;
         for (size_t k = 0; k < at.count; k++)
                 failed += list_server(&at.servers[k], at.timeout_ms, quick) < 0;
         if (failed)
-                command_hint(&at);
+                options_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }
@@ -169,10 +170,10 @@ int command_ping(int argc, char **argv)
                 fprintf(stderr, "Usage: spancl ping HOST[:PORT]\n");
                 return 2;
         }
-        if (command_servers(argv[0], &servers, &count) < 0)
+        if (options_servers(argv[0], &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
-                failed += ping(&servers[i], command_timeout()) < 0;
+                failed += ping(&servers[i], options_timeout()) < 0;
         config_servers_free(servers, count);
         return failed ? 1 : 0;
 }

@@ -1,10 +1,10 @@
+#include "cli/options.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/mem.h"
-#include "base/quote.h"
-#include "cli/command.h"
+#include "config/faults.h"
 #include "config/servers.h"
 #include "config/variables.h"
 
@@ -52,8 +52,8 @@ static int take(int argc, char **argv, int *i, const char *const *flags, bool *r
         return r < 0 ? r : 1;
 }
 
-int command_options(int argc, char **argv, const char *const *flags, bool *ret_flags,
-                    char **ret_servers)
+int options_take(int argc, char **argv, const char *const *flags, bool *ret_flags,
+                 char **ret_servers)
 {
         char *servers = NULL;
         int i = 0, r = 0;
@@ -74,7 +74,7 @@ int command_options(int argc, char **argv, const char *const *flags, bool *ret_f
         return i;
 }
 
-int command_servers(const char *text, struct server_spec **ret, size_t *ret_count)
+int options_servers(const char *text, struct server_spec **ret, size_t *ret_count)
 {
         char *error = NULL;
         int r = text ? config_servers_parse(text, "--server", ret, ret_count, &error)
@@ -85,7 +85,7 @@ int command_servers(const char *text, struct server_spec **ret, size_t *ret_coun
         return r;
 }
 
-void command_hint(const struct looked_at *at)
+void options_hint(const struct queried *at)
 {
         if (at->count && at->servers[0].implied)
                 fprintf(stderr,
@@ -94,32 +94,17 @@ void command_hint(const struct looked_at *at)
                         at->servers[0].name);
 }
 
-void command_put_json(const char *text)
-{
-        char out[QUOTE_CHARACTER];
-        putchar('"');
-        for (struct bytes left = bytes_str(text); left.size;)
-                fwrite(out, 1, quote_character(&left, out), stdout);
-        putchar('"');
-}
-
-void command_put_member(char before, const char *name, const char *text)
-{
-        printf("%c\"%s\":", before, name);
-        command_put_json(text);
-}
-
-int command_timeout(void)
+int options_timeout(void)
 {
         return (int)config_number(CONFIG_connect_timeout);
 }
 
-int command_look(const char *name, int argc, char **argv, const char *flag, bool *ret_flag,
-                 struct looked_at *ret)
+int options_query(const char *name, int argc, char **argv, const char *flag, bool *ret_flag,
+                  struct queried *ret)
 {
         const char *const flags[] = { flag, NULL };
         char *text = NULL;
-        int i = command_options(argc, argv, flags, ret_flag, &text);
+        int i = options_take(argc, argv, flags, ret_flag, &text);
         if (i < 0)
                 return i;
         int r = 0;
@@ -127,9 +112,20 @@ int command_look(const char *name, int argc, char **argv, const char *flag, bool
                 fprintf(stderr, "spancl: %s takes no '%s'\n", name, argv[i]);
                 r = SP_E_INVAL;
         }
-        ret->timeout_ms = command_timeout();
+        ret->timeout_ms = options_timeout();
         if (!r)
-                r = command_servers(text, &ret->servers, &ret->count);
+                r = options_servers(text, &ret->servers, &ret->count);
         mem_free(text);
         return r;
+}
+
+static void print_fault(void *user, const char *text)
+{
+        (void)user;
+        fprintf(stderr, "spancl: %s\n", text);
+}
+
+void options_faults(void)
+{
+        config_faults(print_fault, NULL);
 }

@@ -56,7 +56,7 @@ static size_t convert(const char *word, size_t n, bool *bold, char *ret, size_t 
         return used;
 }
 
-/* Does a sentence end with this word? "..." stands for something left out. */
+/* Return true if a sentence ends with this word. "..." stands for words that are left out. */
 static bool ends_sentence(const char *word, size_t n)
 {
         while (n && strchr("`)", word[n - 1]))
@@ -64,7 +64,7 @@ static bool ends_sentence(const char *word, size_t n)
         return n && strchr(".?", word[n - 1]) && (n < 2 || word[n - 2] != '.');
 }
 
-/* Would roff take this word for the end of a sentence if it ended a line? */
+/* Return true if roff would take this word, at the end of a line, for the end of a sentence. */
 static bool seems_to_end(const char *word, size_t n)
 {
         while (n && strchr("`)]", word[n - 1]))

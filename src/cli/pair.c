@@ -1,12 +1,14 @@
-/* spancl pair: makes this user and a server on another host known to each other. */
-#include <pwd.h>
+#include "cli/pair.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/options.h"
+#include "cli/use.h"
 #include "loop/dial.h"
+#include "os/host.h"
 #include "transport/address.h"
 #include "transport/tls.h"
 
@@ -66,11 +68,9 @@ static void make_word(char *text)
 /* Write the line that the server puts into its list: "FINGERPRINT USER@HOST". */
 static void describe(const struct pairing *p, char *ret, size_t size)
 {
-        char host[64] = "", user[64] = "";
-        const struct passwd *own = getpwuid(geteuid());
-        (void)gethostname(host, sizeof(host) - 1);
-        if (own)
-                snprintf(user, sizeof(user), "%s", own->pw_name);
+        char host[64], user[64];
+        host_name(host, sizeof(host));
+        host_user(user, sizeof(user));
         make_word(host);
         make_word(user);
         snprintf(ret, size, "%s %.40s%s%.60s", p->hex, user, *user ? "@" : "",
@@ -92,11 +92,15 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
         }
         int r = tls_connect_psk(address, &psk, timeout_ms, &conn);
         explicit_bzero(&psk, sizeof(psk));
-        if (r < 0) {
-                snprintf(p->text, sizeof(p->text), "%s: %s%s", where,
-                         r == SP_E_AUTH ? "the server does not accept the code, or no longer: "
-                                        : "",
+        if (r == SP_E_AUTH) {
+                snprintf(p->text, sizeof(p->text),
+                         "%s: the server does not accept the code, or no longer: %s", where,
                          *tls_reason() ? tls_reason() : status_text(r));
+                return r;
+        }
+        if (r < 0) {
+                loop_explain(&(struct dial_params){ .address = address }, r, &reply);
+                snprintf(p->text, sizeof(p->text), "%s", reply.text);
                 return r;
         }
         r = loop_hello(&(struct dial_params){ .address = address,
@@ -127,14 +131,13 @@ static int parse_host(const char *text, char ret[ADDRESS_MAX])
         struct server_spec *specs;
         struct address a;
         size_t count;
-        int r = command_servers(text, &specs, &count);
+        int r = options_servers(text, &specs, &count);
         if (r < 0)
                 return r;
         bool host = count == 1 && specs[0].address && !address_parse(specs[0].address, &a) &&
                     a.ops->caps & TRANSPORT_HOSTS;
         if (host) {
-                address_encrypt(
-                        &a); /* pairing is, and the name that is kept is that of such links */
+                address_encrypt(&a); /* pairing is, and the list of keys has such addresses */
                 address_put(&a, ret);
         } else {
                 fprintf(stderr, "spancl: '%s' is not a host\n", text);
@@ -181,7 +184,7 @@ int command_pair(int argc, char **argv)
         }
         if (parse_host(argv[0], address) < 0 || ask_code(argc > 1 ? argv[1] : NULL, code) < 0)
                 return 2;
-        int r = pair(&p, address, code, command_timeout());
+        int r = pair(&p, address, code, options_timeout());
         explicit_bzero(code, sizeof(code));
         if (r < 0) {
                 fprintf(stderr, "spancl: %s\n", p.text);

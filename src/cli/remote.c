@@ -120,7 +120,7 @@ static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len
         struct remote *r = user;
         (void)transfer;
         (void)offset;
-        *ret_below = r->arrived += len; /* all on one lane */
+        *ret_below = r->arrived += len; /* the bytes come in order, on one lane */
         return r->arrived == r->size;
 }
 

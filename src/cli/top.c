@@ -1,16 +1,17 @@
-/* spancl top: prints the counters of the links of all sessions on servers. */
+#include "cli/top.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/command.h"
-#include "cli/look.h"
+#include "cli/options.h"
+#include "cli/stats_query.h"
+#include "os/file.h"
+#include "os/thread.h"
 #include "proto/info.h"
 
-enum { SECONDS = 1 };
+enum { PERIOD_NS = 1000000000 };
 
 /* "12.3 MiB" */
 static const char *size_text(uint64_t bytes, char out[16])
@@ -101,11 +102,11 @@ static void print_session(void *last, const struct wire_session_stats *m)
         struct info_entry e;
         struct bytes block;
         char name[300], memory[16];
-        if (look_print_service(m))
+        if (stats_print_service(m))
                 return;
         if (info_find(m->links, INFO_SERVER, &block) && !info_check(block))
                 print_server(block);
-        if (look_is_service(m))
+        if (stats_is_service(m))
                 return;
         snprintf(name, sizeof(name), "%.*s", (int)m->name.size, (const char *)m->name.data);
         if (m->process != *process)
@@ -133,7 +134,7 @@ struct shown {
         uint64_t process; /* the process that the next links belong to */
 };
 
-static void on_told(void *user, const struct wire_session_stats *m)
+static void on_stats(void *user, const struct wire_session_stats *m)
 {
         struct shown *s = user;
         if (m)
@@ -149,26 +150,26 @@ static int show(const struct server_spec *spec, int timeout_ms)
                 printf("%s: in the program itself (SPANCL_STATS)\n", spec->name);
                 return 0;
         }
-        return look_at(spec, timeout_ms, false, on_told, &s);
+        return stats_query(spec, timeout_ms, false, on_stats, &s);
 }
 
 int command_top(int argc, char **argv)
 {
-        struct looked_at at;
+        struct queried at;
         bool once = false;
         size_t failed;
-        if (command_look("top", argc, argv, "--once", &once, &at) < 0)
+        if (options_query("top", argc, argv, "--once", &once, &at) < 0)
                 return 2;
         do {
-                if (!once && isatty(STDOUT_FILENO))
+                if (!once && file_is_terminal(FILE_STDOUT))
                         fputs("\033[H\033[2J", stdout);
                 failed = 0;
                 for (size_t k = 0; k < at.count; k++)
                         failed += show(&at.servers[k], at.timeout_ms) < 0;
                 fflush(stdout);
-        } while (!once && !failed && !sleep(SECONDS));
+        } while (!once && !failed && thread_sleep(PERIOD_NS));
         if (failed)
-                command_hint(&at);
+                options_hint(&at);
         config_servers_free(at.servers, at.count);
         return failed ? 1 : 0;
 }

@@ -1,10 +1,12 @@
-/* spancl use: writes the servers that this user's programs see into the user's configuration file. */
+#include "cli/use.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "config/files.h"
 #include "config/lines.h"
 #include "config/servers.h"
@@ -29,7 +31,7 @@ static int find_file(struct own_file *f)
         return r;
 }
 
-/* Does the line set one of the variables that `use` chooses? */
+/* Return true if the line sets one of the variables that `use` chooses. */
 static bool chooses(const char *line, size_t n)
 {
         char copy[256], *text = copy;
@@ -89,7 +91,7 @@ static int show(void)
         else
                 printf("Programs see no server's devices, except those of %s if one is there.\n",
                        list);
-        command_faults();
+        options_faults();
         return 0;
 }
 
@@ -123,7 +125,7 @@ static bool are_servers(const char *list)
 {
         struct server_spec *specs;
         size_t count;
-        if (list[strcspn(list, "\r\n")] || command_servers(list, &specs, &count) < 0)
+        if (list[strcspn(list, "\r\n")] || options_servers(list, &specs, &count) < 0)
                 return false;
         config_servers_free(specs, count);
         return true;
@@ -196,7 +198,7 @@ static int use_servers(struct own_file *f, const char *list)
         return report(f, choose(f, CONFIG_servers, list), CONFIG_servers);
 }
 
-/* Does the list have this server? */
+/* Return true if the list has this server. */
 static bool has(const char *list, const char *server)
 {
         size_t n = strlen(server);

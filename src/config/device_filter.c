@@ -12,7 +12,7 @@ static bool is_word(const char *p, size_t n, const char *word)
         return strlen(word) == n && !memcmp(p, word, n);
 }
 
-/* Does the text begin with `head`? Then it is skipped. */
+/* Skip `head` at the begin of the text. False: the text begins otherwise. */
 static bool skip(const char **p, size_t *n, const char *head)
 {
         size_t size = strlen(head);
@@ -135,7 +135,7 @@ static bool matches(const char *glob, size_t size, const char *text)
         return g == size;
 }
 
-/* Does one of the filter's globs of this kind match? True if there is none. */
+/* Return true if one of the filter's globs of this kind matches, or if it has none. */
 static bool any_matches(const struct device_filter *f, bool vendor, const char *text)
 {
         bool none = true;

@@ -29,14 +29,14 @@ struct device_filter {
 SP_NODISCARD int device_filter_parse(const char *text, const char *origin,
                                      struct device_filter *ret, char **ret_error);
 
-/* The values of one device that filters look at. */
+/* The values of one device that filters compare. */
 struct device_traits {
         cl_device_type type;
         const char *vendor, *name;
         cl_ulong memory;
 };
 
-/* Does the device pass? The number of devices does not count here. */
+/* Return true if the device passes. The number of devices does not count here. */
 bool device_filter_takes(const struct device_filter *f, const struct device_traits *t);
 
 #endif

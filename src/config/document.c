@@ -38,7 +38,12 @@ const struct config_note config_pocl[] = {
           "7777, not PoCL's own port." },
         { "POCL_DISCOVERY",
           "PoCL's variable for discovery, if SPANCL_DISCOVERY is unset. Any value but `0` stands for "
-          "`mdns`; with POCL_REMOTE_SEARCH_DOMAINS also for `dns`." },
+          "`mdns`; with POCL_REMOTE_SEARCH_DOMAINS also for `dns`, with POCL_REMOTE_DHT_BOOTSTRAP or "
+          "POCL_REMOTE_DHT_KEY also for `dht`." },
+        { "POCL_REMOTE_SEARCH_DOMAINS, POCL_REMOTE_DHT_BOOTSTRAP, POCL_REMOTE_DHT_PORT, "
+          "POCL_REMOTE_DHT_KEY",
+          "PoCL's variables for the sources, if SPANCL_SEARCH_DOMAINS, SPANCL_DHT_BOOTSTRAP, "
+          "SPANCL_DHT_PORT or SPANCL_DHT_KEY is unset." },
         { "POCL_ALMAIF<n>_PARAMETERS",
           "The same for accelerators, if SPANCL_ALMAIF is unset: `ADDRESS,FILE,KERNEL,...`. "
           "`ADDRESS` is a physical address; SpanCL loads `FILE.img` if it exists; each `KERNEL` is "

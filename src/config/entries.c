@@ -75,7 +75,7 @@ void config_allowed(enum config_id id, char *text, size_t size)
                 break;
         }
         case CONFIG_WAIT:
-                snprintf(text, size, "fail, wait, or wait:SECONDS with %llu to %llu seconds",
+                snprintf(text, size, "auto, fail, wait, or wait:SECONDS with %llu to %llu seconds",
                          (unsigned long long)e->lo, (unsigned long long)e->hi);
                 break;
         case CONFIG_FLAG:
@@ -122,7 +122,7 @@ static bool parse_wait(const struct config_entry *e, const char *text, uint64_t 
                 *ret = seconds * 1000000000;
                 return true;
         }
-        *ret = strcmp(text, "wait") ? 0 : UINT64_MAX;
+        *ret = !strcmp(text, "auto") ? CONFIG_WAIT_AUTO : strcmp(text, "wait") ? 0 : UINT64_MAX;
         return *ret || !strcmp(text, "fail");
 }
 

@@ -20,7 +20,7 @@ enum config_kind {
         CONFIG_TEXT,   /* anything */
         CONFIG_NUMBER, /* lo ... hi */
         CONFIG_CHOICE, /* one of the words in `allowed`, separated by | */
-        CONFIG_WAIT,   /* fail, wait, or wait:SECONDS with lo ... hi */
+        CONFIG_WAIT,   /* auto, fail, wait, or wait:SECONDS with lo ... hi */
         CONFIG_FLAG,   /* variable: 0 or 1; option: without a value */
         CONFIG_LIST,   /* an option that may be given several times */
         CONFIG_FILTER, /* config/device_filter.h */
@@ -51,14 +51,17 @@ const struct config_entry *config_entry(enum config_id id);
 /* Find the entry of this side whose name is the first `size` bytes of `name`; CONFIG_COUNT: none. */
 enum config_id config_find(enum config_side side, const char *name, size_t size);
 
+/* The value of `auto`: a wait, unless the application asks to be told of lost servers. */
+#define CONFIG_WAIT_AUTO (UINT64_MAX - 1)
+
 /* Convert a value. Choices give their index in `allowed`, flags 0 or 1, texts and filters 0, waits their
- * time in ns: 0 for fail, UINT64_MAX for wait. False: `text` is not allowed. */
+ * time in ns: 0 for fail, UINT64_MAX for wait, CONFIG_WAIT_AUTO for auto. False: `text` is not allowed. */
 bool config_convert(enum config_id id, const char *text, uint64_t *ret);
 
-/* Is `text` allowed as a value? SP_E_INVAL with *ret_error, SP_E_NOMEM. */
+/* Check that `text` is allowed as a value. SP_E_INVAL with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_check(enum config_id id, const char *text, char **ret_error);
 
-/* Does config_allowed limit the values? It does not for filters, whose grammar is in `doc`. */
+/* Return true if config_allowed limits the values. It does not limit filters: their grammar is in `doc`. */
 bool config_is_limited(enum config_id id);
 
 /* Describe the allowed values in `text`, for example "a number from 1 to 10". */

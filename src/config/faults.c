@@ -1,15 +1,14 @@
 #include "config/faults.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "config/nearest.h"
 #include "config/servers.h"
 #include "config/settings.h"
 #include "config/variables.h"
+#include "os/process/environment.h"
 
 enum { TEXT_MAX = 1400 };
 
@@ -36,7 +35,7 @@ static void check_value(const struct sink *to, enum config_id id)
         mem_free(error);
 }
 
-/* Is this a variable of the client, or does it not begin as those do? */
+/* Return true for a variable of the client, and for a name that does not begin as those do. */
 static bool known(const char *name)
 {
         return strncmp(name, "SPANCL_", 7) != 0 ||
@@ -56,7 +55,7 @@ static void check_gap(const struct sink *to, const char *name, const char *kind)
                 return;
         for (unsigned i = 0; i < number; i++) {
                 snprintf(before, sizeof(before), "%s%u_PARAMETERS", kind, i);
-                const char *value = secure_getenv(before);
+                const char *value = environment_get(before);
                 if (value && *value)
                         continue;
                 snprintf(text, sizeof(text), "%.64s is ignored, because %s is unset", name, before);
@@ -88,12 +87,12 @@ void config_faults(void (*out)(void *user, const char *text), void *user)
         for (enum config_id id = 0; id < CONFIG_COUNT; id++)
                 if (config_entry(id)->side == CONFIG_CLIENT)
                         check_value(&to, id);
-        for (char **v = environ; v && *v; v++) {
+        for (char **v = environment_all(); *v; v++) {
                 char name[128];
                 size_t n = strcspn(*v, "=");
                 if (n < sizeof(name) && !memchr(*v, '\n', n)) {
                         snprintf(name, sizeof(name), "%.*s", (int)n, *v);
-                        if (secure_getenv(name))
+                        if (environment_get(name))
                                 check_name(&to, name);
                 }
         }

@@ -32,10 +32,6 @@ SP_NODISCARD int config_file_read(const char *path, char *ret, size_t size,
 SP_NODISCARD int config_file_write(const char *path, const void *data, size_t size,
                                    char reason[CONFIG_REASON_MAX]);
 
-/* Return true if the file belongs to a user who has no number in this user namespace (Flatpak, bwrap),
- * as root's files there do, and this process can't write it. */
-bool config_file_is_foreign(const char *path);
-
 /* Find the files *.conf of a folder, in the order of their names; hidden ones do not count. Returns
  * their number; 0: there is no folder. If there are more than CONFIG_FILES_MAX, `ret` has some of them. */
 size_t config_folder_list(const char *folder, char ret[CONFIG_FILES_MAX][CONFIG_PATH_MAX]);

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "config/entries.h"
+#include "os/file.h"
+#include "os/process/environment.h"
 
 enum { POCL_SERVERS_MAX = 256, POCL_DEVICES_MAX = 64 };
 
@@ -72,7 +73,7 @@ int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
         for (unsigned i = 0; i < POCL_SERVERS_MAX && !r; i++) {
                 char name[48];
                 snprintf(name, sizeof(name), "POCL_REMOTE%u_PARAMETERS", i);
-                const char *text = secure_getenv(name);
+                const char *text = environment_get(name);
                 if (!text || !*text)
                         break;
                 r = pocl_add(&all, name, text, ret_error);
@@ -90,16 +91,36 @@ int pocl_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
 
 static bool is_there(const char *name)
 {
-        const char *text = secure_getenv(name);
+        const char *text = environment_get(name);
         return text && *text;
 }
 
 const char *pocl_sources(void)
 {
-        const char *on = secure_getenv("POCL_DISCOVERY");
+        static const char *const all[2][2] = { { "mdns", "mdns,dht" },
+                                               { "mdns,dns", "mdns,dns,dht" } };
+        const char *on = environment_get("POCL_DISCOVERY");
         if (!on || !*on || !strcmp(on, "0"))
                 return "";
-        return is_there("POCL_REMOTE_SEARCH_DOMAINS") ? "mdns,dns" : "mdns";
+        return all[is_there("POCL_REMOTE_SEARCH_DOMAINS")]
+                  [is_there("POCL_REMOTE_DHT_BOOTSTRAP") || is_there("POCL_REMOTE_DHT_KEY")];
+}
+
+const char *pocl_source_setting(enum config_id id)
+{
+        static const struct {
+                enum config_id id;
+                const char *name;
+        } all[] = { { CONFIG_search_domains, "POCL_REMOTE_SEARCH_DOMAINS" },
+                    { CONFIG_dht_bootstrap, "POCL_REMOTE_DHT_BOOTSTRAP" },
+                    { CONFIG_dht_port, "POCL_REMOTE_DHT_PORT" },
+                    { CONFIG_dht_key, "POCL_REMOTE_DHT_KEY" } };
+        for (size_t i = 0; i < array_size(all); i++) {
+                const char *text = all[i].id == id ? environment_get(all[i].name) : NULL;
+                if (text)
+                        return text;
+        }
+        return "";
 }
 
 /* ---- accelerators --------------------------------------------------------------------------- */
@@ -121,7 +142,7 @@ static const char *pocl_place(char *line, size_t size, unsigned n, unsigned long
                 snprintf(line, size, "emu:pocl%u", n);
                 return NULL;
         case POCL_XRT:
-                if (secure_getenv("POCL_ALMAIF_EXTERNALREGION"))
+                if (environment_get("POCL_ALMAIF_EXTERNALREGION"))
                         return "POCL_ALMAIF_EXTERNALREGION: buffers in the memory of an XRT card are "
                                "not supported, only in the kernel's own";
                 snprintf(line, size, "xrt:0:%s:{%s_1}@0x%lx=%s.xclbin,profile=v3", base_name(file),
@@ -165,7 +186,7 @@ static int pocl_entry(struct buf *out, unsigned n, const char *name, const char 
                 return config_fail(ret_error, "%s: %s", name, wrong);
         snprintf(image, sizeof(image), ",image=%s.img", file);
         int r = buf_put(out, line, strlen(line));
-        if (!r && *file && !access(image + strlen(",image="), R_OK))
+        if (!r && *file && file_is_readable(image + strlen(",image=")))
                 r = buf_put(out, image, strlen(image));
         if (!r && *ids)
                 r = buf_put(out, ",ids=", 5);
@@ -181,7 +202,7 @@ int pocl_accelerators(char **ret, char **ret_error)
         for (unsigned i = 0; !r && i < POCL_DEVICES_MAX; i++) {
                 char name[48];
                 snprintf(name, sizeof(name), "POCL_ALMAIF%u_PARAMETERS", i);
-                const char *text = secure_getenv(name);
+                const char *text = environment_get(name);
                 if (!text || !*text)
                         break;
                 r = pocl_entry(&out, i, name, text, ret_error);

@@ -9,7 +9,7 @@
 
 enum {
         CONFIG_PORT = 7777,
-        CONFIG_SERVERS_MAX = 64,
+        CONFIG_SERVERS_MAX = 256,
 };
 
 /* One server of SPANCL_SERVERS (or of POCL_REMOTE<n>_PARAMETERS when that is unset). */

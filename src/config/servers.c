@@ -42,6 +42,12 @@ const char *config_sources(void)
         return strcmp(sources, "none") ? sources : "";
 }
 
+const char *config_source_setting(enum config_id id)
+{
+        const char *text = config_overrides_pocl(id) ? "" : pocl_source_setting(id);
+        return *text ? text : config_text(id);
+}
+
 int config_accelerators(char **ret, char **ret_error)
 {
         bool here = config_is_set(CONFIG_client_almaif);

@@ -14,10 +14,13 @@
  * with *ret_error, SP_E_NOMEM. */
 SP_NODISCARD int config_accelerators(char **ret, char **ret_error);
 
-/* Does the environment set this variable, so that those of PoCL do not count? */
+/* Return true if the environment sets this variable, so that those of PoCL do not count. */
 bool config_overrides_pocl(enum config_id id);
 /* The sources of further servers, in the grammar of SPANCL_DISCOVERY; "": none. Borrowed from the environment. */
 const char *config_sources(void);
+/* A setting of discovery's sources (SPANCL_SEARCH_DOMAINS, SPANCL_DHT_BOOTSTRAP, _PORT, _KEY), or
+ * PoCL's variable for it. Borrowed from the environment, or static. */
+const char *config_source_setting(enum config_id id);
 
 /* The servers configured; the caller frees them with config_servers_free. SP_E_INVAL with *ret_error,
  * SP_E_NOMEM. */

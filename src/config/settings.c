@@ -1,15 +1,16 @@
 #include "config/settings.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/files.h"
 #include "config/lines.h"
 #include "config/nearest.h"
 #include "config/variables.h"
+#include "os/once.h"
+#include "os/ownership.h"
+#include "os/process/environment.h"
 
 enum {
         TEXT_MAX = 2 * CONFIG_FILE_MAX, /* of all files and their names */
@@ -25,7 +26,7 @@ static struct {
         size_t fault_count; /* all, also those for which there is no place */
 } all;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct once once = ONCE_INIT;
 
 __attribute__((format(printf, 1, 2))) static void fault(const char *fmt, ...)
 {
@@ -75,8 +76,8 @@ static bool take_file(const char *path, bool is_profile)
         if (r == SP_E_NOENT)
                 return false;
         if (r < 0) {
-                /* Nobody in a sandbox could act on the message. */
-                if (r != SP_E_AUTH || !config_file_is_foreign(path))
+                /* A user in a sandbox could not act on the message. */
+                if (r != SP_E_AUTH || !ownership_is_unmapped(path))
                         fault("%s, so it is ignored", reason);
                 return true;
         }
@@ -116,7 +117,7 @@ bool config_profile_path(const char *folder, const char *name, char *ret, size_t
 
 static void take_profile(const char *system_folder, const char *user_folder)
 {
-        const char *name = secure_getenv(config_entry(CONFIG_profile)->name);
+        const char *name = environment_get(config_entry(CONFIG_profile)->name);
         const char *folders[] = { user_folder, system_folder };
         char path[CONFIG_PATH_MAX];
         if (!name)
@@ -161,19 +162,19 @@ static void read_all(void)
 
 void config_settings_read(const char *system_folder, const char *user_folder)
 {
-        pthread_once(&once, read_all); /* not later */
+        once_run(&once, read_all); /* not later */
         read_folders(system_folder, user_folder);
 }
 
 const struct config_setting *config_setting(enum config_id id)
 {
-        pthread_once(&once, read_all);
+        once_run(&once, read_all);
         return &all.settings[id];
 }
 
 void config_settings_faults(void (*out)(void *user, const char *text), void *user)
 {
-        pthread_once(&once, read_all);
+        once_run(&once, read_all);
         for (size_t i = 0; i < all.fault_count && i < FAULTS_MAX; i++)
                 out(user, all.faults[i]);
         if (all.fault_count > FAULTS_MAX)

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "config/settings.h"
+#include "os/process/environment.h"
 
 /* The value that counts, which may be empty, and its origin; NULL: none is given. */
 static const char *given(enum config_id id, struct config_origin *ret)
 {
-        const char *text = secure_getenv(config_entry(id)->name);
+        const char *text = environment_get(config_entry(id)->name);
         if (text) {
                 *ret = (struct config_origin){ .kind = CONFIG_ENVIRONMENT };
                 return text;
@@ -91,7 +92,7 @@ void config_local_options(const char *accelerators, struct config_local *ret)
 /* Find spancl in the folder that the variable names, or in `usual` of the home folder. */
 static int find_folder(const char *variable, const char *usual, char *ret, size_t size)
 {
-        const char *base = secure_getenv(variable), *home = secure_getenv("HOME");
+        const char *base = environment_get(variable), *home = environment_get("HOME");
         int n;
         if (base && *base == '/')
                 n = snprintf(ret, size, "%s/spancl", base);

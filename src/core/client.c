@@ -341,6 +341,8 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->devices.filter_text = params->devices ? mem_strdup(params->devices) : NULL;
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
+        c->disconnected.watchers_fail = params->watchers_fail;
+        c->svm.managed = params->managed_svm;
         c->disconnected.answer_ns = params->answer_ns;
         list_init(&c->contexts);
         list_init(&c->progress.deferred);
@@ -471,11 +473,14 @@ struct client *client_get(void)
                         tracing_start();
                         prepared = true;
                 }
+                uint64_t on_loss = config_number(CONFIG_on_loss);
                 struct client_params params = {
                         .io = &client_io_loop,
                         .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
-                        .wait_ns = config_number(CONFIG_on_loss),
+                        .wait_ns = on_loss == CONFIG_WAIT_AUTO ? UINT64_MAX : on_loss,
+                        .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
+                        .managed_svm = config_number(CONFIG_svm) != 0,
                         .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,

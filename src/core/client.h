@@ -15,8 +15,6 @@
 #include "core/object.h"
 #include "session/session.h"
 
-enum { CLIENT_SERVERS_MAX = 64 };
-
 struct client;
 struct client_io;
 struct server_spec;
@@ -31,6 +29,8 @@ struct client_params {
                 reconnect_ns; /* a server whose connection is lost is tried again for so long; 0: not */
         uint64_t answer_ns;  /* session_tick's limit for servers of other processes; 0: none */
         uint64_t wait_ns;    /* and calls that need it wait for so long, then they fail */
+        bool watchers_fail;  /* but at once when the application watches a device (device_watch) */
+        bool managed_svm;    /* allocations of clSVMAlloc have views (core/memory/view.h) */
         const char *sources; /* of further servers, as SPANCL_DISCOVERY; NULL: none */
         const char *devices; /* the filter of SPANCL_DEVICES; NULL: all */
         uint64_t sources_ns; /* the first query of devices waits so long for what they find */

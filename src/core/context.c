@@ -57,6 +57,8 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
                 device_hold(x->devices[i]);
         list_init(&x->domain_queues);
         list_init(&x->svm_chunks);
+        list_init(&x->views.touched);
+        list_init(&x->views.hot);
         list_append(client_contexts(c), &x->link);
         if (x->notify)
                 progress_watch(c);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/command/khr_command_buffer.h"
+#include "core/device_place.h"
 #include "core/handle.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
@@ -13,6 +14,7 @@
 #include "core/progress.h"
 #include "core/status.h"
 #include "proto/info.h"
+#include "transport/address.h"
 
 _Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");
 
@@ -75,6 +77,8 @@ static const struct mask {
         { 0x12B9, MASK_TEXT }, /* cl_khr_spirv_queries: extended instruction sets */
         { 0x12BA, MASK_TEXT }, /* extensions */
 
+        { CL_DEVICE_PCI_BUS_INFO_KHR, MASK_DROP }, /* core/device_place.c */
+
         /* Command buffers are ours, whatever the device has. */
         { CL_DEVICE_COMMAND_BUFFER_CAPABILITIES_KHR, MASK_DROP },
         { CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES_KHR, MASK_DROP },
@@ -123,7 +127,6 @@ static const char *const extensions[] = {
         "cl_khr_byte_addressable_store",
         "cl_khr_depth_images",
         "cl_khr_device_enqueue_local_arg_types",
-        "cl_khr_device_uuid",
         "cl_khr_expect_assume",
         "cl_khr_extended_async_copies",
         "cl_khr_extended_bit_ops",
@@ -140,7 +143,6 @@ static const char *const extensions[] = {
         "cl_khr_kernel_clock",
         "cl_khr_local_int32_base_atomics",
         "cl_khr_local_int32_extended_atomics",
-        "cl_khr_pci_bus_info",
         "cl_khr_select_fprounding_mode",
         "cl_khr_spirv_extended_debug_info",
         "cl_khr_spirv_linkonce_odr",
@@ -193,7 +195,8 @@ static const char *const extensions[] = {
 };
 
 /* Extensions that every device has here, because the client implements them. The first one needs
- * shared virtual memory; it stands at the front so that an answer can leave it out. */
+ * shared virtual memory; it stands at the front so that an answer can leave it out. The last one needs
+ * a place on a PCI bus. */
 static const cl_name_version extensions_own[] = {
         { USM_VERSION, USM_NAME },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_create_command_queue" },
@@ -201,7 +204,19 @@ static const cl_name_version extensions_own[] = {
         { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
         { COMMAND_BUFFER_MULTI_DEVICE_VERSION, "cl_khr_command_buffer_multi_device" },
         { MUTABLE_DISPATCH_VERSION, "cl_khr_command_buffer_mutable_dispatch" },
+        { CL_MAKE_VERSION(1, 0, 0), "cl_khr_device_uuid" },
+        { CL_MAKE_VERSION(1, 0, 0), "cl_khr_pci_bus_info" },
 };
+
+/* The properties of a device that decide about some of these. */
+struct own {
+        bool usm, pci;
+};
+
+static size_t own_count(struct own own)
+{
+        return array_size(extensions_own) - !own.pci;
+}
 
 /* Features of OpenCL C whose objects can't be made. */
 static const char *const features_missing[] = {
@@ -223,12 +238,12 @@ static int put_name(struct buf *out, const char *name, size_t size)
         return r ? r : buf_put(out, name, size);
 }
 
-static int mask_names(struct buf *out, cl_device_info name, struct bytes v, bool usm)
+static int mask_names(struct buf *out, cl_device_info name, struct bytes v, struct own own)
 {
         struct buf kept = { 0 };
         const char *p = v.data;
         size_t left = v.size;
-        int r = usm ? put_name(&kept, USM_NAME, strlen(USM_NAME)) : 0;
+        int r = own.usm ? put_name(&kept, USM_NAME, strlen(USM_NAME)) : 0;
         while (left && !r) {
                 size_t n = 0;
                 while (n < left && p[n] && p[n] != ' ')
@@ -240,7 +255,7 @@ static int mask_names(struct buf *out, cl_device_info name, struct bytes v, bool
                 p += n;
                 left -= n;
         }
-        for (size_t i = 1; i < array_size(extensions_own) && !r; i++)
+        for (size_t i = 1; i < own_count(own) && !r; i++)
                 r = put_name(&kept, extensions_own[i].name, strlen(extensions_own[i].name));
         if (!r)
                 r = buf_put(&kept, "", 1);
@@ -251,11 +266,11 @@ static int mask_names(struct buf *out, cl_device_info name, struct bytes v, bool
 }
 
 static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, bool feature,
-                         bool usm)
+                         struct own own)
 {
         const cl_name_version *in = v.data;
         struct buf kept = { 0 };
-        int r = usm ? buf_put(&kept, extensions_own, sizeof(extensions_own[0])) : 0;
+        int r = own.usm ? buf_put(&kept, extensions_own, sizeof(extensions_own[0])) : 0;
         for (size_t i = 0; i < v.size / sizeof(*in) && !r; i++) {
                 size_t n = strnlen(in[i].name, sizeof(in[i].name));
                 bool keep = feature ? !name_in(features_missing, array_size(features_missing),
@@ -266,7 +281,7 @@ static int mask_versions(struct buf *out, cl_device_info name, struct bytes v, b
         }
         if (!r && !feature)
                 r = buf_put(&kept, &extensions_own[1],
-                            sizeof(extensions_own) - sizeof(extensions_own[0]));
+                            (own_count(own) - 1) * sizeof(extensions_own[0]));
         if (!r)
                 r = info_put(out, name, kept.data, kept.size);
         buf_fini(&kept);
@@ -326,7 +341,7 @@ static int mask_partitions(struct buf *out, cl_device_info name, struct bytes v)
         return info_put(out, name, kept, (n ? n : 1) * sizeof(p));
 }
 
-static int mask_one(struct buf *out, cl_device_info name, struct bytes v, bool usm)
+static int mask_one(struct buf *out, cl_device_info name, struct bytes v, struct own own)
 {
         const struct mask *m = NULL;
         for (size_t i = 0; i < array_size(masks) && !m; i++) {
@@ -337,6 +352,7 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v, bool u
                 return info_put(out, name, v.data, v.size);
 
         static const char zeros[64];
+        static const struct own own_none;
         cl_bitfield bits;
         switch (m->how) {
         case MASK_DROP:
@@ -356,11 +372,11 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v, bool u
         case MASK_NUMBER:
                 return mask_number(out, name, v);
         case MASK_NAMES:
-                return mask_names(out, name, v, usm);
+                return mask_names(out, name, v, own);
         case MASK_VERSIONS:
-                return mask_versions(out, name, v, false, usm);
+                return mask_versions(out, name, v, false, own);
         case MASK_FEATURES:
-                return mask_versions(out, name, v, true, false);
+                return mask_versions(out, name, v, true, own_none);
         case MASK_TEXT:
                 return is_ended(v) ? info_put(out, name, v.data, v.size) : 0;
         }
@@ -395,12 +411,14 @@ static int put_own(struct bytes native, struct buf *out)
                 cl_device_info name;
                 cl_bitfield value;
         } usm[] = {
-                { CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL },
                 { CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL,
                   CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
                           CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL },
-                { CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, 0 },
-                { CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, 0 },
+                { CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
+                  CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL },
+                { CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL,
+                  CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL },
                 { CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL, 0 },
         };
         int r = 0;
@@ -415,14 +433,16 @@ int device_mask(struct bytes native, struct buf *out)
 {
         struct bytes all = native;
         struct info_entry e;
-        bool usm = has_svm(native);
+        cl_device_pci_bus_info_khr pci;
+        const struct own own = { has_svm(native), device_place_pci(native, &pci) };
         while (info_next(&native, &e)) {
                 /* From 0x10000 on are the protocol's own. */
-                int r = e.key < 0x10000 ? mask_one(out, e.key, e.value, usm) : 0;
+                int r = e.key < 0x10000 ? mask_one(out, e.key, e.value, own) : 0;
                 if (r < 0)
                         return r;
         }
-        return put_own(all, out);
+        int r = own.pci ? info_put(out, CL_DEVICE_PCI_BUS_INFO_KHR, &pci, sizeof(pci)) : 0;
+        return r ? r : put_own(all, out);
 }
 
 /* ---- the device ----------------------------------------------------------------------------- */
@@ -555,7 +575,14 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->accepts = info_u64(info, INFO_DEVICE_ACCEPTS, 0);
         d->available = true;
         d->shown = d->present = d;
+        struct address at;
+        const char *address = s->spec->address;
+        bool remote = address && address_parse(address, &at) == 0 && at.ops->caps & TRANSPORT_HOSTS;
+        const struct device_place place = { server_name(s), remote ? at.host : "", s->identity,
+                                            d->index };
         int r = device_mask(info, &d->mirror);
+        if (!r)
+                r = device_place_put(&place, &d->mirror);
         if (!r)
                 r = take_all(d);
         if (r < 0) {
@@ -588,8 +615,7 @@ void device_unhold(cl_device_id d)
 {
         if (!d->parent || atomic_fetch_sub(&d->h.holds, 1) != 1)
                 return;
-        if (d->watch.fn)
-                progress_unwatch(d->client);
+        device_unwatch(d);
         cl_device_id parent = d->parent;
         struct session *session = server_session(d->server);
         /* Without memory the server keeps the device until the session ends. */
@@ -665,8 +691,9 @@ cl_device_id device_present(const struct _cl_device_id *d)
 /* Return true for a query whose answer may change while the device stays the same. */
 static bool may_change(cl_device_info name)
 {
-        enum { GLOBAL_FREE_MEMORY_AMD = 0x4039 };
-        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD;
+        enum { BOARD_NAME_AMD = 0x4038, GLOBAL_FREE_MEMORY_AMD = 0x4039 };
+        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD ||
+               name == BOARD_NAME_AMD; /* with the server's address, which may be another one */
 }
 
 static bool next_fixed(struct bytes *b, struct info_entry *e)
@@ -674,7 +701,8 @@ static bool next_fixed(struct bytes *b, struct info_entry *e)
         bool more;
         do
                 more = info_next(b, e);
-        while (more && may_change(e->key));
+        while (more && (may_change(e->key) ||
+                        (e->key == CL_DEVICE_UUID_KHR && device_place_made(e->value))));
         return more;
 }
 

@@ -49,6 +49,9 @@ cl_device_id device_present(const struct _cl_device_id *d) REQUIRES(client_held)
  * the lock meanwhile. */
 void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data) REQUIRES(client_held);
 
+/* The end of such calls for a device that is about to be freed. */
+void device_unwatch(cl_device_id d) REQUIRES(client_held);
+
 /* Is it the same physical device, as far as can be told? */
 bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b);
 

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "core/memory/placement.h"
+#include "core/server_set.h"
 #include "os/lock.h"
 #include "proto/args.h"
 #include "proto/image.h"
@@ -136,7 +137,14 @@ struct _cl_context {
         struct deferred end; /* calls them */
         struct list domain_queues;
         struct list svm_chunks; /* core/memory/svm.h */
-        atomic_bool usm;        /* there were device allocations */
+        atomic_bool usm;        /* there was unified shared memory */
+        struct {
+                struct list touched, hot; /* struct view */
+                /* Kernels that may have written any allocation, and where the last one ran. */
+                uint64_t launches;
+                struct server *server;
+                unsigned domain;
+        } views; /* core/memory/view.h */
 };
 
 struct _cl_command_queue {
@@ -154,6 +162,7 @@ struct _cl_command_queue {
         uint64_t last_at;    /* where its message is (session_unsent_at) */
         uint64_t completed;  /* in-order: every command up to this id is known to be complete */
         uint64_t finished;   /* the value of last_event when all was waited for */
+        uint64_t unnamed;    /* the last command without an event */
         bool failed;         /* in-order: a command failed, so that ids tell nothing any more */
         unsigned
                 unwatched; /* in-order: events that other servers wait for, since one was watched */
@@ -171,6 +180,13 @@ struct mapping {
         size_t origin[3], region[3]; /* image */
         cl_map_flags flags;
         bool waiting; /* in the call that maps it: the application does not have the pointer yet */
+};
+
+/* An allocation of cl_intel_unified_shared_memory. */
+struct usm_kind {
+        cl_uint type;        /* CL_MEM_TYPE_*_INTEL; 0: the memory is none */
+        cl_device_id device; /* by the handle that the application has; NULL: none */
+        cl_bitfield flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
 };
 
 struct _cl_mem {
@@ -198,10 +214,8 @@ struct _cl_mem {
         /* The place of an allocation of shared virtual memory; host_ptr is its address. Such an
          * allocation is no handle of the application's. NULL: a memory object. */
         struct svm_chunk *chunk;
-        /* The device of a device allocation (cl_intel_unified_shared_memory), by the handle that
-         * the application has. NULL: clSVMAlloc made it. */
-        cl_device_id usm;
-        cl_bitfield usm_flags;   /* CL_MEM_ALLOC_FLAGS_INTEL */
+        struct usm_kind usm;
+        struct view *view;       /* core/memory/view.h; owned; NULL: it has none */
         struct storage *storage; /* of a root buffer: where its shadow lies; NULL: on its own */
         cl_mem_properties *properties;
         size_t property_count;
@@ -214,7 +228,7 @@ struct _cl_mem {
         /* Backing of mappings (and ALLOC_HOST_PTR), made at the first map. */
         void *shadow;
         struct placement placement; /* root only; with a parent: the parent's */
-        uint64_t declared;          /* bit per server (client->servers index): it knows the id */
+        struct server_set declared; /* servers that know the id */
 };
 
 struct _cl_sampler {
@@ -224,7 +238,7 @@ struct _cl_sampler {
         struct sampler_desc desc;
         cl_sampler_properties *properties; /* as given, with the final 0; NULL: none */
         size_t property_count;
-        uint64_t declared; /* bit per server */
+        struct server_set declared; /* servers that know it */
 };
 
 /* One kernel of a built program, as far as it is known; immutable. */
@@ -282,8 +296,8 @@ struct _cl_program {
         struct bytes *executables;   /* per device: its binary as clGetProgramInfo gives it; owned,
                                         NULL or empty until asked for */
         struct buf sent_source; /* the servers' version, if not `source` (core/program/include.h) */
-        uint64_t declared;      /* bit per server */
-        unsigned kernel_count;  /* attached kernel objects */
+        struct server_set declared; /* servers that know it */
+        unsigned kernel_count;      /* attached kernel objects */
 };
 
 /* One argument's value; `version` is 0 while not set. */
@@ -313,9 +327,11 @@ struct _cl_kernel {
         struct program_build *build;
         struct kernel_arg *args;
         uint64_t version; /* counts clSetKernelArg, and changes of `reached` */
-        uint64_t *sent;   /* per server: the version it has; 0 = kernel not declared there yet */
+        /* By the numbers of servers, those of later contexts left out: the version that each has; 0: the
+         * kernel is not declared there yet. */
+        uint64_t *sent;
         struct kernel_pointers reached[2]; /* by enum kernel_reach */
-        bool reaches_usm; /* CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL: any device allocation */
+        unsigned char reaches;             /* CL_KERNEL_EXEC_INFO_INDIRECT_*: bits of usm_bit() */
         /* The last call of kernel_is_right: the device, the version, and client.objects.gone at that time. */
         struct {
                 cl_device_id device;
@@ -358,9 +374,9 @@ struct _cl_event {
         bool heard;      /* the server's notification has come, or is not missing */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
-        struct event_tail *tail; /* owned; NULL: none */
-        uint64_t imported;       /* bit per server: it has or will be told of the completion */
-        uint64_t relay;          /* servers that this client has to notify, because no peer will */
+        struct event_tail *tail;    /* owned; NULL: none */
+        struct server_set imported; /* servers that were or will be told of the completion */
+        struct server_set relay; /* servers that this client has to notify, because no peer will */
         struct list queue_link;
         /* Order (event.c). */
         bool lags;             /* the client has to take bytes, or run the tail */

@@ -74,6 +74,7 @@ struct client {
         /* link/disconnected.c */
         struct {
                 uint64_t reconnect_ns, wait_ns, answer_ns; /* struct client_params */
+                bool watchers_fail;                        /* the same */
                 unsigned count;                            /* servers that are disconnected */
         } disconnected GUARDED_BY(client_held);
         /* link/new_session.c */
@@ -96,6 +97,7 @@ struct client {
         struct {
                 cl_device_id telling; /* the callback about it runs */
                 thread_id teller;
+                unsigned watched; /* devices with a callback */
         } availability GUARDED_BY(client_held);
 
         struct map queues GUARDED_BY(client_held); /* command/queue.c */
@@ -127,6 +129,7 @@ struct client {
                 struct server *
                         address_owner; /* its device chooses the addresses; NULL: the client does */
                 struct server *sharer; /* the one in this process that uses the client's memory */
+                bool managed;          /* SPANCL_SVM */
                 unsigned base;         /* where addresses are looked for */
                 uint64_t offset;
         } svm GUARDED_BY(client_held);

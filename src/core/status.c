@@ -25,6 +25,7 @@ cl_int status_to_cl(int status)
         case SP_E_REFUSED:
         case SP_E_TIMEOUT:
         case SP_E_HOST:
+        case SP_E_UNREACH:
                 return CL_DEVICE_NOT_AVAILABLE;
         default:
                 return status > -10000 ? status : CL_OUT_OF_RESOURCES; /* already a cl_int */

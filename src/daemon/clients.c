@@ -2,13 +2,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "daemon/client_limits.h"
 #include "daemon/supervisor/gate.h"
+#include "os/clock.h"
+#include "os/file.h"
 
 enum { PREFIX_MIN = 8, AGE_MAX = 32 };
 
@@ -80,7 +80,7 @@ static const char *age(uint64_t seen_s, char ret[AGE_MAX])
                 uint64_t seconds;
                 const char *unit;
         } units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "min" }, { 1, "s" } };
-        uint64_t now = (uint64_t)time(NULL), s = now > seen_s ? now - seen_s : 0;
+        uint64_t now = clock_wall_ns() / 1000000000, s = now > seen_s ? now - seen_s : 0;
         size_t i = 0;
         if (!seen_s)
                 return "never";
@@ -309,6 +309,6 @@ int clients_main(const struct config_options *o, int argc, char **argv)
                         i ? "      " : "Usage:", verbs[i].name, verbs[i].arguments);
         mem_free(c.list);
         if (c.lock >= 0)
-                close(c.lock);
+                (void)file_close(c.lock);
         return r;
 }

@@ -1,7 +1,6 @@
 #include "daemon/control.h"
 
-#include <unistd.h>
-
+#include "os/file.h"
 #include "os/passing.h"
 
 static int send_with(int socket, enum control_kind kind, struct bytes data, const int *fds,
@@ -44,8 +43,8 @@ int control_receive(int socket, struct control *ret)
 void control_drop(struct control *c)
 {
         if (c->fd >= 0)
-                close(c->fd);
+                (void)file_close(c->fd);
         if (c->log >= 0)
-                close(c->log);
+                (void)file_close(c->log);
         c->fd = c->log = -1;
 }

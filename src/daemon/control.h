@@ -41,7 +41,7 @@ enum control_kind {
         /* The first message. Text: the number of its process, and the errno that kept it from
          * namespaces of its own; 0: it has them, or should have none. */
         CONTROL_PID = 'P',
-        /* The sandbox is complete. With the descriptor of daemon/supervisor/refusals.h, if there is one. */
+        /* The sandbox is complete. With the descriptor of daemon/linux/refusals.h, if there is one. */
         CONTROL_CALLS = 'A',
         /* The backend is open. Text: number of devices, and a line with number and name of each
          * device that can be checked (backend_ops.device.label). */

@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/journal.h"
 #include "base/log.h"
@@ -14,15 +12,18 @@
 #include "daemon/clients.h"
 #include "daemon/dialler/dialler.h"
 #include "daemon/exporter/exporter.h"
+#include "daemon/linux/birth.h"
+#include "daemon/linux/sandbox_test.h"
+#include "daemon/linux/zygote.h"
 #include "daemon/print_dns.h"
-#include "daemon/sandbox_test.h"
-#include "daemon/supervisor/birth.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/supervisor.h"
-#include "daemon/supervisor/zygote.h"
 #include "daemon/upkeep/meter.h"
 #include "daemon/worker/worker.h"
 #include "engine/limits.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/process/process.h"
 #include "sandbox/calls.h"
 #include "transport/tls.h"
 
@@ -82,11 +83,11 @@ static bool is_journal(void)
 {
         const char *text = getenv("JOURNAL_STREAM");
         char own[64];
-        struct stat st;
-        if (!text || fstat(STDERR_FILENO, &st) < 0)
+        struct file_info f;
+        if (!text || !file_info_of(FILE_STDERR, &f))
                 return false;
-        snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)st.st_dev,
-                 (unsigned long long)st.st_ino);
+        snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)f.device,
+                 (unsigned long long)f.number);
         return !strcmp(text, own);
 }
 
@@ -157,7 +158,7 @@ static int run(struct config_options *o, const struct config_command_line *line,
                                  line->overridden);
                 return supervisor_main(o, line->argc, line->argv);
         }
-        return birth(o, getppid()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
+        return birth(o, process_parent()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
 }
 
 /* Parse the command line, then the same with the options of a file, which the other processes get. */

@@ -1,17 +1,15 @@
 #include "daemon/print_dns.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config/server_spec.h"
 #include "daemon/supervisor/gate.h"
+#include "os/host.h"
+#include "os/net/interface.h"
+#include "os/net/socket_address.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 
@@ -43,51 +41,36 @@ static bool find_listen(const struct config_options *o, struct address *ret)
         return false;
 }
 
-static void print_address(const char *host, const char *domain, const struct sockaddr *a)
+/* The addresses that are printed for a host. */
+struct names {
+        const char *host, *domain;
+        size_t size; /* IP_V4: only such addresses; 0: all */
+        unsigned count;
+};
+
+static void print_address(void *user, const struct ip *ip)
 {
-        const struct sockaddr_in *v4 = (const void *)a;
-        const struct sockaddr_in6 *v6 = (const void *)a;
-        char text[INET6_ADDRSTRLEN];
-        if (a->sa_family == AF_INET)
-                inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
-        else
-                inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
-        printf("%s.%s. %d IN %s %s\n", host, domain, LIFE_S, a->sa_family == AF_INET ? "A" : "AAAA",
+        struct names *n = user;
+        char text[IP_TEXT_MAX];
+        if (n->size && ip->size != n->size)
+                return;
+        ip_text(ip, text);
+        printf("%s.%s. %d IN %s %s\n", n->host, n->domain, LIFE_S, ip->size == IP_V4 ? "A" : "AAAA",
                text);
+        n->count++;
 }
 
-/* Print all addresses of this host. `family` AF_UNSPEC: of both. */
-static unsigned print_own(const char *host, const char *domain, int family)
+static void print_named(struct names *n, const char *name)
 {
-        struct ifaddrs *all;
-        unsigned count = 0;
-        if (getifaddrs(&all) < 0)
-                return 0;
-        for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
-                const struct sockaddr_in6 *v6 = (const void *)a->ifa_addr;
-                if (!v6 || (v6->sin6_family != AF_INET && v6->sin6_family != AF_INET6) ||
-                    (family != AF_UNSPEC && v6->sin6_family != family) ||
-                    a->ifa_flags & IFF_LOOPBACK ||
-                    (v6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)))
-                        continue;
-                print_address(host, domain, a->ifa_addr);
-                count++;
-        }
-        freeifaddrs(all);
-        return count;
-}
-
-static unsigned print_named(const char *host, const char *domain, const char *name)
-{
-        const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-        struct addrinfo *all;
-        unsigned count = 0;
-        if (getaddrinfo(name, NULL, &hints, &all))
-                return 0;
-        for (const struct addrinfo *a = all; a; a = a->ai_next, count++)
-                print_address(host, domain, a->ai_addr);
-        freeaddrinfo(all);
-        return count;
+        struct socket_address *all;
+        size_t count;
+        struct ip ip;
+        if (socket_address_resolve(name, 0, false, &all, &count) < 0)
+                return;
+        for (size_t i = 0; i < count; i++)
+                if (socket_address_ip(&all[i], &ip))
+                        print_address(n, &ip);
+        free(all);
 }
 
 int print_dns(const struct config_options *o)
@@ -109,9 +92,9 @@ int print_dns(const struct config_options *o)
                                 "hosts reach\n");
                 return 2;
         }
-        if (gethostname(host, sizeof(host)) < 0)
+        host_name(host, sizeof(host));
+        if (!*host)
                 strcpy(host, "spancld");
-        host[sizeof(host) - 1] = 0;
         host[strcspn(host, ".")] = 0;
         for (char *c = host; *c; c++)
                 *c = isalnum((unsigned char)*c) ? *c : '-';
@@ -126,14 +109,14 @@ int print_dns(const struct config_options *o)
                 printf(" \"key=%s\"", gate.identity);
         printf("\n");
         gate_fini(&gate);
-        unsigned count;
-        if (!strcmp(at.host, "*") || !strcmp(at.host, "::"))
-                count = print_own(host, domain, AF_UNSPEC);
-        else if (!strcmp(at.host, "0.0.0.0"))
-                count = print_own(host, domain, AF_INET);
+        struct names names = { host, domain, 0, 0 };
+        if (!strcmp(at.host, "0.0.0.0"))
+                names.size = IP_V4;
+        if (names.size || !strcmp(at.host, "*") || !strcmp(at.host, "::"))
+                interface_each_address(print_address, &names);
         else
-                count = print_named(host, domain, at.host);
-        if (!count)
+                print_named(&names, at.host);
+        if (!names.count)
                 fprintf(stderr, "spancld: --print-dns: no address was found for %s\n", at.host);
-        return count ? 0 : 1;
+        return names.count ? 0 : 1;
 }

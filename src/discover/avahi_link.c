@@ -3,6 +3,7 @@
 #include <avahi-common/error.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "os/clock.h"
 
@@ -16,9 +17,9 @@ struct end {
 
 static void say_absent(struct avahi_link *l, const char *why)
 {
-        if (!l->told)
+        if (!l->reported)
                 fprintf(stderr, "avahi-daemon is not there (%s); the program waits for it\n", why);
-        l->told = true;
+        l->reported = true;
         l->absent();
 }
 
@@ -30,9 +31,9 @@ static void on_state(AvahiClient *client, AvahiClientState state, void *user)
         } else if (state == AVAHI_CLIENT_CONNECTING) {
                 say_absent(l, "no service of that name on the system's D-Bus");
         } else {
-                if (l->told)
+                if (l->reported)
                         fprintf(stderr, "avahi-daemon is there\n");
-                l->told = false;
+                l->reported = false;
                 l->state(client, state);
         }
 }
@@ -88,4 +89,11 @@ void avahi_link_run(struct avahi_link *l, int fd, bool (*readable)(int fd))
                 if (l->due_ns <= clock_now_ns())
                         l->expire();
         }
+}
+
+struct ip avahi_link_ip(const AvahiAddress *a)
+{
+        struct ip ip = { .size = a->proto == AVAHI_PROTO_INET ? IP_V4 : IP_V6 };
+        memcpy(ip.bytes, &a->data, ip.size);
+        return ip;
 }

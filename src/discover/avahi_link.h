@@ -4,19 +4,22 @@
 #define SPANCL_DISCOVER_AVAHI_LINK_H
 
 #include <avahi-client/client.h>
+#include <avahi-common/address.h>
 #include <avahi-common/simple-watch.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "os/net/ip.h"
 
 struct avahi_link {
         AvahiSimplePoll *poll;
         AvahiClient *client; /* NULL: none now */
         bool broken;         /* the client is of no use any more */
-        bool told;           /* standard error says that the daemon is not there */
+        bool reported;       /* standard error says so, while the daemon is not there */
         uint64_t again_ns;   /* when to make a client */
 
-        /* Owner's. `state`: the daemon's state, while it is there. `lost`: the objects of the client are about to
-         * be freed. `absent`: there is no daemon now, called each time that this is found. `due_ns` is the time of
+        /* The owner's callbacks. `state`: the daemon's state, while it is there. `lost`: the objects of the client are about to
+         * be freed. `absent`: there is no daemon now; each attempt to connect calls it. `due_ns` is the time of
          * the next call of `expire`; UINT64_MAX: none. */
         void (*state)(AvahiClient *client, AvahiClientState state);
         void (*lost)(void);
@@ -31,5 +34,8 @@ bool avahi_link_init(struct avahi_link *l);
 /* Run until `fd` can be read and `readable` returns false, or, if `readable` is NULL, until the other end of `fd` is
  * closed. */
 void avahi_link_run(struct avahi_link *l, int fd, bool (*readable)(int fd));
+
+/* Convert an address. */
+struct ip avahi_link_ip(const AvahiAddress *a);
 
 #endif

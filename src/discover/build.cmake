@@ -1,12 +1,10 @@
 # Programs that find servers, and publish this one, by libraries that no other program of ours links with. They are
 # built into libexec/spancl, where base/installed.c searches for them.
 set(discover ${PROJECT_SOURCE_DIR}/src/discover)
-spancl_archive(spancl_discover SOURCES ${discover}/dns_message.c ${discover}/line.c
-        ${discover}/reach.c ${discover}/rights.c ${discover}/txt.c
+spancl_archive(spancl_discover SOURCES ${discover}/dht_record.c ${discover}/dht_services.c
+        ${discover}/dns_message.c ${discover}/line.c
+        ${discover}/reach.c ${discover}/txt.c
         LINK spancl_common)
-if(SPANCL_SANITIZE)
-        set_source_files_properties(${discover}/rights.c PROPERTIES COMPILE_DEFINITIONS SPANCL_SANITIZED)
-endif()
 
 # spancl_discover_program(NAME LIBRARY SOURCE...): a program with one more library.
 function(spancl_discover_program name library)
@@ -25,4 +23,8 @@ if(AVAHI_FOUND)
 endif()
 if(CARES_FOUND)
         spancl_discover_program(discover-dns PkgConfig::CARES dns.c)
+endif()
+if(OPENDHT_FOUND)
+        spancl_discover_program(discover-dht PkgConfig::OPENDHT dht_find.c dht_node.c)
+        spancl_discover_program(advertise-dht PkgConfig::OPENDHT dht_publish.c dht_node.c)
 endif()

@@ -4,21 +4,21 @@
  * The source works in rounds: it asks for everything, compares, and writes the changes. The lives of the records
  * decide when the next round begins. */
 #include <ares.h>
-#include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "config/servers.h"
 #include "config/variables.h"
 #include "discover/dns_message.h"
 #include "discover/line.h"
 #include "discover/reach.h"
-#include "discover/rights.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/poll.h"
+#include "os/process/rights.h"
 
 #define S 1000000000ull /* ns */
 
@@ -156,15 +156,16 @@ static void add_target(struct service *s, const struct dns_message *m, const str
 
 static void add_address(struct service *s, const struct dns_message *m, const struct dns_record *r)
 {
-        char text[INET6_ADDRSTRLEN];
-        int family = r->type == DNS_A ? AF_INET : AF_INET6;
-        if (r->size != (r->type == DNS_A ? 4 : 16))
+        char text[IP_TEXT_MAX];
+        struct ip ip = { .size = r->type == DNS_A ? IP_V4 : IP_V6 };
+        if (r->size != ip.size)
                 return;
-        if (reach_of(family, m->data + r->at) != REACH_HOST) {
+        memcpy(ip.bytes, m->data + r->at, ip.size);
+        if (reach_of(&ip) != REACH_HOST) {
                 line_refused(s->name, "the address can't be another host's");
                 return;
         }
-        inet_ntop(family, m->data + r->at, text, sizeof(text));
+        ip_text(&ip, text);
         found_add_address(&s->found, text);
 }
 
@@ -328,7 +329,7 @@ static uint64_t end_round(void)
 static bool wait_until(uint64_t deadline_ns)
 {
         ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
-        struct pollfd fds[ARES_GETSOCK_MAXNUM + 1] = { { .fd = STDOUT_FILENO } };
+        struct pollfd fds[ARES_GETSOCK_MAXNUM + 1] = { { .fd = FILE_STDOUT } };
         nfds_t count = 1;
         unsigned bits = (unsigned)ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
         for (unsigned i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
@@ -360,7 +361,7 @@ static bool wait_until(uint64_t deadline_ns)
 
 int main(void)
 {
-        const char *domains = config_text(CONFIG_search_domains);
+        const char *domains = config_source_setting(CONFIG_search_domains);
         const char *servers = config_text(CONFIG_dns_servers);
         struct ares_options options = { .timeout = TIMEOUT_MS, .tries = TRIES };
         int r = ares_library_init(ARES_LIB_INIT_ALL);

@@ -2,20 +2,20 @@
  * file is one server in the format of docs/internals/discovery.md; lines that are empty or begin with #
  * are comments. The program watches the file, and reports what changes. */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "discover/line.h"
 #include "discovery/records.h"
+#include "os/file.h"
+#include "os/poll.h"
+#include "os/thread.h"
+#include "os/watch.h"
 
-enum { FILE_MAX = 8 << 20, SETTLE_MS = 20 };
+enum { FILE_MAX = 8 << 20, SETTLE_NS = 20000000 };
 
 static bool has(const struct records *r, const char *id)
 {
@@ -25,39 +25,40 @@ static bool has(const struct records *r, const char *id)
         return false;
 }
 
-/* False: it is there, and can't be read; that is reported once. */
+/* Read the file; a missing one is empty. False: it can't be read, which is reported once. */
 static bool read_file(const char *path, struct buf *ret)
 {
-        static int told;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        static int reported;
+        uint64_t unused;
+        int fd = file_open(path, true, &unused);
         int error = fd < 0 ? errno : 0;
-        ssize_t n = 1;
+        int64_t n = 1;
         while (fd >= 0 && n > 0 && ret->size < FILE_MAX && buf_reserve(ret, 64 << 10) == 0) {
-                n = read(fd, ret->data + ret->size, 64 << 10);
+                n = file_read(fd, ret->data + ret->size, 64 << 10);
                 error = n < 0 ? errno : 0;
                 ret->size += n > 0 ? (size_t)n : 0;
         }
         if (fd >= 0)
-                close(fd);
+                file_close(fd);
         if (error == ENOENT)
                 error = 0;
-        if (error && error != told)
+        if (error && error != reported)
                 fprintf(stderr, "discover-file: %s can't be read: %s\n", path, strerror(error));
-        told = error;
+        reported = error;
         return !error;
 }
 
 /* Report the file's servers, and those of `known` that it does not have any more. */
 static void report(const char *path, struct records *known)
 {
-        static struct records now; /* too large for a stack */
+        static struct records now; /* static, because it is too large for a stack */
         struct buf text = { 0 };
         if (!read_file(path, &text)) {
                 buf_fini(&text);
                 return; /* the servers that were known stay */
         }
-        now.told_bad = known->told_bad;
-        now.told_full = known->told_full;
+        now.logged_bad = known->logged_bad;
+        now.logged_full = known->logged_full;
         char *end = (char *)text.data + text.size;
         for (char *line = (char *)text.data, *next; line < end; line = next) {
                 char *newline = memchr(line, '\n', (size_t)(end - line));
@@ -65,7 +66,7 @@ static void report(const char *path, struct records *known)
                 if (*line == '#' || line == newline)
                         continue;
                 if (!records_feed(&now, path, line, (size_t)(next - line)) && newline)
-                        continue; /* not right, or a comment: the reader has said so */
+                        continue; /* a wrong line, which records_feed has logged, or a comment */
                 if (!newline)
                         records_feed(&now, path, "\n", 1);
                 line_put(line, (size_t)(next - line));
@@ -84,24 +85,17 @@ static void report(const char *path, struct records *known)
 /* Wait until something in the file's folder changes. */
 static void wait_for_change(int watch)
 {
-        char events[4096];
-        struct pollfd p[] = { { .fd = watch, .events = POLLIN }, { .fd = STDOUT_FILENO } };
-        while (poll(p, 2, -1) < 0 && errno == EINTR)
+        struct pollfd p[] = { { .fd = watch, .events = POLLIN }, { .fd = FILE_STDOUT } };
+        while (poll_until(p, 2, UINT64_MAX) < 0 && errno == EINTR)
                 ;
         if (p[1].revents)
                 exit(0);
-        /* A program that writes a file line by line has soon written all. */
-        (void)poll(NULL, 0, SETTLE_MS);
-        for (ssize_t n; (n = read(watch, events, sizeof(events))) > 0;) {
-                struct inotify_event e;
-                for (ssize_t at = 0; at < n; at += (ssize_t)sizeof(e) + e.len) {
-                        memcpy(&e, events + at, sizeof(e));
-                        if (!(e.mask & IN_IGNORED))
-                                continue;
-                        fprintf(stderr, "discover-file: its folder is gone\n");
-                        exit(1);
-                }
-        }
+        /* Wait for a program that writes its file line by line. */
+        (void)thread_sleep(SETTLE_NS);
+        if (watch_clear(watch))
+                return;
+        fprintf(stderr, "discover-file: its folder is gone\n");
+        exit(1);
 }
 
 int main(int argc, char **argv)
@@ -112,13 +106,11 @@ int main(int argc, char **argv)
                 return 2;
         }
         char *folder = strdup(argv[1]);
-        int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        if (!folder || watch < 0)
+        if (!folder)
                 return 1;
         strrchr(folder, '/')[strrchr(folder, '/') == folder] = 0;
-        if (inotify_add_watch(watch, folder,
-                              IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
-                                      IN_CREATE) < 0) {
+        int watch = watch_new(folder);
+        if (watch < 0) {
                 fprintf(stderr, "discover-file: %s can't be watched: %s\n", folder,
                         strerror(errno));
                 return 1;

@@ -1,17 +1,16 @@
 #include "discover/line.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/quote.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 enum { REFUSED_NS = 1000000000 };
 
@@ -81,15 +80,8 @@ void line_body(const struct found *f, char ret[LINE_MAX_SIZE])
 
 void line_put(const char *text, size_t size)
 {
-        while (size) {
-                ssize_t n = write(STDOUT_FILENO, text, size);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        exit(0); /* nobody reads */
-                text += n;
-                size -= (size_t)n;
-        }
+        if (!file_write_all(FILE_STDOUT, text, size))
+                exit(0); /* the reader is gone */
 }
 
 void line_announce(const struct found *f, char **body)

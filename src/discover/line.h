@@ -1,5 +1,5 @@
-/* The lines that a discovery source writes: one JSON object for each change. Names and ids come from strangers, so
- * the writer escapes control characters, and no text can end a string or a line. Stateless. */
+/* The lines that a discovery source writes: one JSON object for each change. Names and ids come from hosts of the
+ * network, so the writer escapes control characters, and no text can end a string or a line. Stateless. */
 #ifndef SPANCL_DISCOVER_LINE_H
 #define SPANCL_DISCOVER_LINE_H
 

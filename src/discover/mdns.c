@@ -3,19 +3,18 @@
 #include <avahi-client/lookup.h>
 #include <avahi-common/error.h>
 #include <avahi-common/malloc.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/list.h"
 #include "base/mem.h"
 #include "discover/avahi_link.h"
 #include "discover/line.h"
 #include "discover/reach.h"
-#include "discover/rights.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/interface.h"
+#include "os/process/rights.h"
 
 #define S 1000000000ull /* ns */
 
@@ -23,6 +22,7 @@ enum {
         SERVICES_MAX = 1024,
         INSTANCES_MAX = 2048,
         TRIES = 3,
+        AGAIN_S = 30, /* between further tries */
         /* Services stay so long without a daemon: the life of their addresses' records (RFC 6762, 10). */
         STALE_S = 120,
         /* A daemon that has just started may report services late. */
@@ -37,9 +37,10 @@ struct instance {
         AvahiProtocol protocol;
         AvahiServiceResolver *resolver; /* NULL: none */
         unsigned tries;
-        bool awaited; /* the first answer has not come */
-        bool stale;   /* of a daemon that has gone */
-        bool found;   /* `address`, `port` and `txt` are valid */
+        uint64_t again_ns; /* when to try again; 0: no try failed */
+        bool awaited;      /* the first answer has not come */
+        bool stale;        /* of a daemon that has gone */
+        bool found;        /* `address`, `port` and `txt` are valid */
         char address[FOUND_ADDRESS_MAX + 1];
         unsigned port;
         struct txt txt;
@@ -59,7 +60,9 @@ static struct avahi_link avahi;
 static struct list services;
 static unsigned service_count, instance_count;
 static bool browsing, settled;
-static bool complete[SERVICE_TYPES]; /* the browser has reported all that it knew at its start */
+static uint64_t stale_ns = UINT64_MAX; /* when to remove stale instances */
+static uint64_t again_ns = UINT64_MAX; /* when to look for instances to resolve again */
+static bool complete[SERVICE_TYPES];   /* the browser has reported all that it knew at its start */
 
 /* Write a line if the service changed. */
 static void announce(struct service *s)
@@ -135,11 +138,11 @@ static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
                  AvahiStringList *strings)
 {
         uint8_t raw[TXT_MAX];
-        char text[AVAHI_ADDRESS_STR_MAX], interface[IF_NAMESIZE];
+        char text[AVAHI_ADDRESS_STR_MAX], interface[INTERFACE_NAME_MAX];
         const char *name = i->service->name;
-        enum reach reach =
-                reach_of(address->proto == AVAHI_PROTO_INET ? AF_INET : AF_INET6, &address->data);
-        if (i->interface < 0 || !if_indextoname((unsigned)i->interface, interface))
+        const struct ip ip = avahi_link_ip(address);
+        enum reach reach = reach_of(&ip);
+        if (i->interface < 0 || !interface_name((unsigned)i->interface, interface))
                 return false; /* the interface has gone */
         if (reach == REACH_NOWHERE || (reach == REACH_LOOPBACK && strcmp(interface, "lo") != 0)) {
                 line_refused(name, "the address can't be another host's");
@@ -164,6 +167,18 @@ static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
                  reach == REACH_LINK ? interface : "");
         i->port = port;
         return true;
+}
+
+static void plan(void)
+{
+        avahi.due_ns = stale_ns < again_ns ? stale_ns : again_ns;
+}
+
+static void resolve_later(struct instance *i)
+{
+        i->again_ns = clock_now_ns() + AGAIN_S * S;
+        again_ns = i->again_ns < again_ns ? i->again_ns : again_ns;
+        plan();
 }
 
 static void resolve(struct instance *i);
@@ -191,13 +206,19 @@ static void on_resolved(AvahiServiceResolver *resolver, AvahiIfIndex interface,
 static void resolve(struct instance *i)
 {
         const struct service *s = i->service;
-        if (i->tries++ >= TRIES)
+        i->again_ns = 0;
+        if (i->tries >= TRIES) {
+                resolve_later(i);
                 return;
+        }
+        i->tries++;
         i->resolver = avahi_service_resolver_new(avahi.client, i->interface, i->protocol, s->name,
                                                  s->type->name, s->domain, i->protocol, 0,
                                                  on_resolved, i);
-        if (!i->resolver)
-                line_refused(s->name, avahi_strerror(avahi_client_errno(avahi.client)));
+        if (i->resolver)
+                return;
+        line_refused(s->name, avahi_strerror(avahi_client_errno(avahi.client)));
+        resolve_later(i);
 }
 
 static struct service *find_service(const struct service_type *type, const char *name,
@@ -301,7 +322,8 @@ static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, Ava
                 break;
         case AVAHI_BROWSER_ALL_FOR_NOW:
                 complete[type - service_types] = true;
-                avahi.due_ns = clock_now_ns() + GRACE_S * S;
+                stale_ns = clock_now_ns() + GRACE_S * S;
+                plan();
                 settle();
                 break;
         case AVAHI_BROWSER_FAILURE:
@@ -319,7 +341,8 @@ static void on_state(AvahiClient *client, AvahiClientState state)
                 return;
         browsing = true;
         avahi.client = client; /* this may be a callback of avahi_client_new */
-        avahi.due_ns = UINT64_MAX;
+        stale_ns = UINT64_MAX;
+        plan();
         for (size_t i = 0; i < SERVICE_TYPES; i++) {
                 if (!avahi_service_browser_new(client, AVAHI_IF_UNSPEC, AVAHI_PROTO_UNSPEC,
                                                service_types[i].name, NULL, 0, on_browsed,
@@ -339,12 +362,14 @@ static void on_lost(void)
                         if (i->resolver)
                                 avahi_service_resolver_free(i->resolver);
                         i->resolver = NULL;
+                        i->again_ns = 0;
                         i->awaited = false;
                         i->stale = true;
                 }
         }
         if (service_count)
-                avahi.due_ns = clock_now_ns() + STALE_S * S;
+                stale_ns = clock_now_ns() + STALE_S * S;
+        plan();
 }
 
 /* Without a daemon there is nothing to wait for. */
@@ -355,10 +380,34 @@ static void on_absent(void)
         settled = true;
 }
 
+/* Try each instance once more whose time has come. */
+static void resolve_again(uint64_t now)
+{
+        again_ns = UINT64_MAX;
+        list_each(s, &services, struct service, link)
+        {
+                list_each(i, &s->instances, struct instance, link)
+                {
+                        if (i->again_ns && i->again_ns <= now) {
+                                i->tries = TRIES - 1;
+                                resolve(i);
+                        } else if (i->again_ns && i->again_ns < again_ns) {
+                                again_ns = i->again_ns;
+                        }
+                }
+        }
+}
+
 static void on_expired(void)
 {
-        avahi.due_ns = UINT64_MAX;
-        remove_stale();
+        uint64_t now = clock_now_ns();
+        if (stale_ns <= now) {
+                stale_ns = UINT64_MAX;
+                remove_stale();
+        }
+        if (again_ns <= now)
+                resolve_again(now);
+        plan();
 }
 
 int main(void)
@@ -371,6 +420,6 @@ int main(void)
         avahi.expire = on_expired;
         if (!avahi_link_init(&avahi))
                 return 1;
-        avahi_link_run(&avahi, STDOUT_FILENO, NULL);
+        avahi_link_run(&avahi, FILE_STDOUT, NULL);
         return 0;
 }

@@ -7,19 +7,18 @@
 #include <avahi-common/error.h>
 #include <avahi-common/malloc.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "discover/avahi_link.h"
 #include "discover/line.h"
-#include "discover/rights.h"
+#include "os/file.h"
+#include "os/host.h"
+#include "os/net/interface.h"
+#include "os/process/rights.h"
 
 #define LOG  "advertise"
 #define TYPE "_spancl._tcp"
@@ -66,23 +65,9 @@ static bool rename_service(void)
 /* Find the interface that has the address; AVAHI_IF_UNSPEC: none. */
 static AvahiIfIndex interface_of(const AvahiAddress *address)
 {
-        struct ifaddrs *all;
-        AvahiIfIndex found = AVAHI_IF_UNSPEC;
-        if (getifaddrs(&all) < 0)
-                return found;
-        for (const struct ifaddrs *a = all; a && found == AVAHI_IF_UNSPEC; a = a->ifa_next) {
-                const struct sockaddr_in *v4 = (const void *)a->ifa_addr;
-                const struct sockaddr_in6 *v6 = (const void *)a->ifa_addr;
-                bool same = false;
-                if (v4 && v4->sin_family == AF_INET && address->proto == AVAHI_PROTO_INET)
-                        same = v4->sin_addr.s_addr == address->data.ipv4.address;
-                else if (v6 && v6->sin6_family == AF_INET6 && address->proto == AVAHI_PROTO_INET6)
-                        same = !memcmp(&v6->sin6_addr, address->data.ipv6.address, 16);
-                if (same)
-                        found = (AvahiIfIndex)if_nametoindex(a->ifa_name);
-        }
-        freeifaddrs(all);
-        return found;
+        const struct ip ip = avahi_link_ip(address);
+        unsigned number = interface_with(&ip);
+        return number ? (AvahiIfIndex)number : AVAHI_IF_UNSPEC;
 }
 
 /* The places at which the service is published already. */
@@ -242,9 +227,9 @@ static bool read_input(int fd)
 {
         static char text[INPUT_MAX];
         static size_t size;
-        ssize_t n = read(fd, text + size, sizeof(text) - 1 - size);
+        int64_t n = file_read(fd, text + size, sizeof(text) - 1 - size);
         if (n < 0)
-                return errno == EAGAIN || errno == EINTR;
+                return errno == EAGAIN;
         size += (size_t)n;
         text[size] = 0;
         for (char *end; (end = strchr(text, '\n'));) {
@@ -261,9 +246,7 @@ int main(int argc, char **argv)
         int level = argc == 2 ? log_level_parse(argv[1]) : LOG_WARN;
         log_threshold = level < 0 ? LOG_WARN : (enum log_level)level;
         rights_drop();
-        if (gethostname(name, sizeof(name)) < 0)
-                return 1;
-        name[sizeof(name) - 1] = 0;
+        host_name(name, sizeof(name));
         name[strcspn(name, ".")] = 0;
         if (!*name)
                 strcpy(name, "spancld");
@@ -273,7 +256,7 @@ int main(int argc, char **argv)
         avahi.expire = nothing;
         if (!avahi_link_init(&avahi))
                 return 1;
-        avahi_link_run(&avahi, STDIN_FILENO, read_input);
+        avahi_link_run(&avahi, FILE_STDIN, read_input);
         if (avahi.client)
                 avahi_client_free(avahi.client);
         return 0;

@@ -1,15 +1,13 @@
 #include "discover/reach.h"
 
-#include <stdint.h>
 #include <string.h>
-#include <sys/socket.h>
 
-enum reach reach_of(int family, const void *bytes)
+enum reach reach_of(const struct ip *ip)
 {
         static const uint8_t zeros[16];
         static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-        const uint8_t *b = bytes;
-        if (family == AF_INET)
+        const uint8_t *b = ip->bytes;
+        if (ip->size == IP_V4)
                 return !b[0] || b[0] >= 224 ? REACH_NOWHERE
                        : b[0] == 127        ? REACH_LOOPBACK
                                             : REACH_HOST;

@@ -2,6 +2,8 @@
 #ifndef SPANCL_DISCOVER_REACH_H
 #define SPANCL_DISCOVER_REACH_H
 
+#include "os/net/ip.h"
+
 enum reach {
         REACH_NOWHERE, /* no host's: unspecified, multicast, or IPv4 within IPv6 */
         REACH_LOOPBACK,
@@ -9,7 +11,7 @@ enum reach {
         REACH_HOST,
 };
 
-/* The kind of an address. `family`: AF_INET or AF_INET6, with 4 or 16 bytes in the order of the network. */
-enum reach reach_of(int family, const void *bytes);
+/* Return the kind of an address. */
+enum reach reach_of(const struct ip *ip);
 
 #endif

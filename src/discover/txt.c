@@ -1,7 +1,6 @@
 #include "discover/txt.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 

@@ -1,11 +1,11 @@
 #include "discovery/discovered.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/loopback.h"
 #include "base/mem.h"
 #include "discovery/json.h"
+#include "os/net/ip.h"
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -17,21 +17,20 @@ static bool is_scope(const char *text)
         return n && n < 16 && !text[n];
 }
 
-/* Is it a numeric address of one host? */
+/* Return true if it is the numeric address of one host. */
 static bool is_address(const char *text)
 {
+        static const uint8_t none[IP_V6];
         char host[DISCOVERED_ADDRESS_MAX + 1];
-        struct in_addr v4;
-        struct in6_addr v6;
-        if (inet_pton(AF_INET, text, &v4) == 1) {
-                uint32_t a = ntohl(v4.s_addr);
-                return a && a < 0xE0000000; /* no group, nor all */
-        }
+        struct ip ip;
         size_t n = strcspn(text, "%");
         memcpy(host, text, n);
         host[n] = 0;
-        return (!text[n] || is_scope(text + n + 1)) && inet_pton(AF_INET6, host, &v6) == 1 &&
-               !IN6_IS_ADDR_UNSPECIFIED(&v6) && !IN6_IS_ADDR_MULTICAST(&v6);
+        if (!ip_parse(host, &ip) || !memcmp(ip.bytes, none, ip.size))
+                return false;
+        if (ip.size == IP_V4)
+                return !text[n] && ip.bytes[0] < 224; /* no group, nor all */
+        return (!text[n] || is_scope(text + n + 1)) && ip.bytes[0] != 0xff;
 }
 
 static const char *read_addresses(struct json *j, struct discovered *d)
@@ -157,7 +156,7 @@ static const char *read_member(struct json *j, enum member m, enum discovered_ev
         return json_skip(j) ? NULL : "not valid JSON";
 }
 
-/* Is all there that the event needs? Returns NULL, or the text of the error. */
+/* Check that the record has all that the event needs. Returns NULL, or the text of the error. */
 static const char *check(enum discovered_event event, unsigned seen, struct discovered *d)
 {
         if (event == DISCOVERED_SETTLED)
@@ -196,7 +195,7 @@ int discovered_parse(const char *line, size_t size, enum discovered_event *ret_e
                 enum member m = 0;
                 while (m < MEMBERS && strcmp(name, members[m]) != 0)
                         m++;
-                /* Readers that differ in which one counts could be played off against each other. */
+                /* Of two members with one name, readers may take either one, and an attacker could use that. */
                 if (m < MEMBERS && seen & 1u << m)
                         *ret_why = "a member occurs twice";
                 else

@@ -1,5 +1,5 @@
 /* A server that a source of discovery has found, and the reader of a source's lines
- * (docs/internals/discovery.md has the format). The reader believes nothing: a line may come from
+ * (docs/internals/discovery.md has the format). The reader trusts nothing: a line may come from
  * any host of the network. It allocates nothing. No state; any thread. */
 #ifndef SPANCL_DISCOVERY_DISCOVERED_H
 #define SPANCL_DISCOVERY_DISCOVERED_H
@@ -58,7 +58,7 @@ struct discovered {
 SP_NODISCARD int discovered_parse(const char *line, size_t size, enum discovered_event *ret_event,
                                   struct discovered *ret, const char **ret_why);
 
-/* Are all addresses of the record loopback? */
+/* Return true if all addresses of the record are loopback. */
 bool discovered_is_here(const struct discovered *d);
 
 #endif

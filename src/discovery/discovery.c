@@ -5,22 +5,22 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/entries.h"
 #include "discovery/records.h"
-#include "discovery/source_program.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/poll.h"
+#include "os/process/detached.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
 
 enum {
-        ROUND = 1 << 20,     /* bytes of one source between two calls of `changed` */
-        TELL_NS = 100000000, /* at least so long between two calls */
+        ROUND = 1 << 20,       /* bytes of one source between two calls of `changed` */
+        NOTIFY_NS = 100000000, /* at least so long between two calls */
 };
 
 struct source {
@@ -44,8 +44,8 @@ struct discovery {
 
 /* ---- sources -------------------------------------------------------------------------------- */
 
-/* Those whose word is the network's. */
-static const char *const programs[] = { "mdns", "dns" };
+/* The sources of records that come from the network. */
+static const char *const programs[] = { "mdns", "dns", "dht" };
 
 #define AUTO_PROGRAM "discover-mdns"
 
@@ -80,10 +80,11 @@ static int find_program(const char *name, char path[PATH_MAX], const char **ret_
                 return 0;
         }
         if (!*file)
-                return config_fail(ret_error,
-                                   "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
-                                   "mdns, dns, exec:/PROGRAM and file:/PATH, separated by commas",
-                                   name);
+                return config_fail(
+                        ret_error,
+                        "SPANCL_DISCOVERY: '%s' is not a source: it takes auto, none, "
+                        "mdns, dns, dht, exec:/PROGRAM and file:/PATH, separated by commas",
+                        name);
         if (!installed_find(file, path))
                 *path = 0;
         return 0;
@@ -113,7 +114,7 @@ static int add_source(struct discovery *d, const char *text, size_t size, char *
                 return 0;
         }
         /* An application that did not ask for a source prints nothing of it. */
-        r = source_program_start(argv, !strcmp(name, "auto"), &s->fd);
+        r = detached_start(argv, !strcmp(name, "auto"), &s->fd);
         if (r < 0)
                 log_warn("discovery", "%s: %s can't be started: %s", name, path, strerror(errno));
         return r == SP_E_NOMEM ? r : 0;
@@ -125,8 +126,8 @@ static bool read_source(struct source *s)
         char data[16 << 10];
         bool changed = false;
         for (size_t all = 0; all < ROUND;) {
-                ssize_t n = read(s->fd, data, sizeof(data));
-                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                int64_t n = file_read(s->fd, data, sizeof(data));
+                if (n < 0 && errno == EAGAIN)
                         break;
                 if (n <= 0) {
                         log_info("discovery", "%s: its program has ended", s->name);
@@ -134,7 +135,7 @@ static bool read_source(struct source *s)
                                            1); /* its last line may lack it */
                         int fd = s->fd;
                         s->fd = -1; /* first: a child of a fork closes the others */
-                        close(fd);
+                        file_close(fd);
                         return true;
                 }
                 changed |= records_feed(&s->records, s->name, data, (size_t)n);
@@ -145,8 +146,8 @@ static bool read_source(struct source *s)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Returns what `changed` returns. */
-static bool tell(struct discovery *d)
+/* Call `changed`, and return its result. */
+static bool notify(struct discovery *d)
 {
         size_t count = 0, n = 0;
         bool settled = true;
@@ -178,14 +179,14 @@ static bool tell(struct discovery *d)
 static void *run(void *arg)
 {
         struct discovery *d = arg;
-        bool again = tell(d), changed = false;
-        uint64_t told_ns = clock_now_ns();
+        bool again = notify(d), changed = false;
+        uint64_t notified_ns = clock_now_ns();
         for (;;) {
                 struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
                                                                  .events = POLLIN } };
                 for (size_t i = 0; i < d->source_count; i++)
                         p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
-                uint64_t at = told_ns + (changed ? TELL_NS : DISCOVERY_AGAIN_MS * 1000000ull);
+                uint64_t at = notified_ns + (changed ? NOTIFY_NS : DISCOVERY_AGAIN_MS * 1000000ull);
                 int n = poll_until(p, d->source_count + 1, changed || again ? at : UINT64_MAX);
                 if (n > 0 && p[0].revents) {
                         wakeup_clear(d->wake);
@@ -196,12 +197,12 @@ static void *run(void *arg)
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
                         if (p[i + 1].revents)
                                 changed |= read_source(&d->sources[i]);
-                /* Strangers decide how often records change. */
+                /* Hosts of the network decide how often records change. */
                 uint64_t now = clock_now_ns();
-                if ((changed && now - told_ns >= TELL_NS) || (n == 0 && again)) {
+                if ((changed && now - notified_ns >= NOTIFY_NS) || (n == 0 && again)) {
                         changed = false;
-                        again = tell(d);
-                        told_ns = clock_now_ns();
+                        again = notify(d);
+                        notified_ns = clock_now_ns();
                 }
         }
 }
@@ -247,9 +248,9 @@ void discovery_abandon(struct discovery *d)
                 return;
         for (size_t i = 0; i < d->source_count; i++)
                 if (d->sources[i].fd >= 0)
-                        close(d->sources[i].fd);
+                        file_close(d->sources[i].fd);
         if (d->wake >= 0)
-                close(d->wake);
+                file_close(d->wake);
 }
 
 struct discovery *discovery_free(struct discovery *d)

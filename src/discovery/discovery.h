@@ -22,13 +22,14 @@ struct discovery_item {
         enum discovered_use use;
 };
 
-/* The servers are these now, in the order of the sources. `settled`: all sources have reported what
+/* Receives all servers that are found now, in the order of the sources. `settled`: all sources have reported what
  * they find at first, or have ended. Return true to be called again in about a second even if
  * nothing changes. Changes within 0.1 s are one call. */
 typedef bool (*discovery_fn)(void *user, const struct discovery_item *items, size_t count,
                              bool settled);
 
-/* Does the source "auto" suit this user: has it a key of a server, and is the source installed? Any thread. */
+/* Return true if the source "auto" suits this user: the user has a key of a server, and the source is installed. Any
+ * thread. */
 bool discovery_suits(void);
 
 /* Begin. `sources` are names as in SPANCL_DISCOVERY; "auto" is the source mdns, without its messages.
@@ -44,7 +45,7 @@ struct discovery *discovery_free(struct discovery *d);
 /* Have `changed` called within 0.1 s. Any thread. NULL is allowed. */
 void discovery_poke(struct discovery *d);
 
-/* In the child of a fork, which has no such thread: close the descriptors. Nothing is freed. */
+/* Close the descriptors in the child of a fork, which has no such thread. Nothing is freed. */
 void discovery_abandon(struct discovery *d);
 
 #endif

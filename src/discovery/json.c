@@ -200,7 +200,7 @@ bool json_open(struct json *j, char bracket)
         return take(j, bracket);
 }
 
-/* Is there another member or element in front of `close`? */
+/* Return true if another member or element stands in front of `close`. */
 static bool another(struct json *j, bool *first, char close)
 {
         if (j->bad || take(j, close))

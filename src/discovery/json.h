@@ -34,7 +34,7 @@ bool json_number(struct json *j, uint64_t *ret);
 /* Pass over any value. */
 bool json_skip(struct json *j);
 
-/* Is nothing left but blanks, and was all well? */
+/* Return true if only blanks are left and no function has failed. */
 bool json_ends(struct json *j);
 
 #endif

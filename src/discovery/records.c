@@ -31,17 +31,17 @@ static struct discovered *add(struct records *r)
 static bool put(struct records *r, const char *name, const struct discovered *d)
 {
         struct discovered *to = find(r, d->id);
-        /* Padding that differs costs a needless look at the records. */
+        /* Padding that differs causes one needless notification. */
         if (to && !memcmp(to, d, sizeof(*d)))
                 return false;
         if (!to)
                 to = add(r);
         if (!to) {
-                if (!r->told_full)
+                if (!r->logged_full)
                         log_warn("discovery",
                                  "%s: more than %zu servers; the others are passed over", name,
                                  r->count);
-                r->told_full = true;
+                r->logged_full = true;
                 return false;
         }
         memcpy(to, d, sizeof(*d));
@@ -61,9 +61,9 @@ static bool drop(struct records *r, const char *id)
 
 static void complain(struct records *r, const char *name, const char *why)
 {
-        if (!r->told_bad)
+        if (!r->logged_bad)
                 log_warn("discovery", "%s: a line is passed over: %s", name, why);
-        r->told_bad = true;
+        r->logged_bad = true;
 }
 
 static bool take_line(struct records *r, const char *name)

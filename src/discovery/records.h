@@ -17,7 +17,7 @@ struct records {
         size_t line_size;
         bool too_long; /* the rest of a line is passed over */
         /* Each is logged once. */
-        bool told_bad, told_full;
+        bool logged_bad, logged_full;
 };
 
 /* Take the bytes that a source has written: whole lines, and pieces of them. `name` names the source

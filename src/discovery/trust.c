@@ -34,9 +34,9 @@ void trust_read(struct trust *t)
         if (keys_folder(NULL, folder) < 0)
                 return;
         int r = keys_read(folder, KEYS_SERVERS, &t->servers, text);
-        if (r < 0 && r != SP_E_NOENT && !t->told) {
+        if (r < 0 && r != SP_E_NOENT && !t->logged) {
                 log_warn("discovery", "no server is known: %s", text);
-                t->told = true;
+                t->logged = true;
         }
         if (!*t->own)
                 read_own(t, folder);

@@ -18,14 +18,14 @@ enum discovered_use {
 struct trust {
         char *servers;
         char own[DISCOVERED_KEY + 1]; /* "": none */
-        bool told;                    /* that the keys can't be read */
+        bool logged;                  /* the error that the keys can't be read */
 };
 
 /* Read the keys. On an error, which is logged once, no key is known. */
 void trust_read(struct trust *t);
 void trust_fini(struct trust *t);
 
-/* May the server be used? `local`: the record is this user's word (a file, a program), not the
+/* Decide whether the server may be used. `local`: the record is this user's word (a file, a program), not the
  * network's. Only such a record may name a server without a known key, and only on loopback:
  * anybody on the network can announce that 127.0.0.1 is a server. */
 enum discovered_use trust_judge(const struct trust *t, const struct discovered *d, bool local);

@@ -1,4 +1,5 @@
 #include "loop/arena.h"
+#include "transport/shm.h"
 
 #include "os/vm.h"
 

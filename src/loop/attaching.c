@@ -9,6 +9,8 @@
 #include "session/hello.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
+#include "transport/other_end.h"
+#include "transport/shm.h"
 
 #define LOG "server"
 
@@ -126,6 +128,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         }
         int r = c ? 0 : SP_E_NOMEM;
         struct rma *rma = NULL;
+        const uint64_t key[2] = { m->key_hi, m->key_lo };
+        bool direct = !m->role && m->origin && !reply && m->origin == conn_other_digest(conn, key);
         if (!r && c->failed)
                 r = SP_E_GONE;
         if (!r && m->role && lane && !share && !reply && !c->no_fabric)
@@ -188,6 +192,9 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         channel_carry(l, c, lane);
         if (!m->role && !lane) {
                 l->client = c;
+                l->process.direct = direct;
+                l->process.closed = false;
+                serving_know_process(l, conn_process(c->lanes.links[0].conn));
                 l->attach.heard = true;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,

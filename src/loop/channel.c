@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "transport/fabric.h"
+#include "transport/other_end.h"
 
 #define LOG "server"
 
@@ -23,6 +25,7 @@ struct channel *channel_of(struct server_loop *l, struct session *s)
                 return NULL;
         c->lanes.session = s;
         c->loop = l;
+        c->silence_ns = UINT64_MAX;
         list_append(l->channels.next,
                     &c->link); /* first: devices wait for peers, before the client does */
         return c;
@@ -68,17 +71,39 @@ void serving_end(struct server_loop *l, int status, const char *fmt, ...)
         l->end.status = status;
 }
 
+void serving_know_process(struct server_loop *l, int fd)
+{
+        if (l->process.fd >= 0)
+                file_close(l->process.fd);
+        l->process.fd = fd;
+        l->process.ended = false;
+        l->process.ask_ns = 0;
+}
+
+/* Lane 0 and 1 only: a client that lives closes neither of them in order without a goodbye. */
+static void look_for_end(struct server_loop *l, const struct channel *c)
+        REQUIRES(l->lock, engine_held)
+{
+        for (unsigned lane = 0; lane <= 1 && l->process.direct; lane++)
+                if (c->lanes.links[lane].conn)
+                        l->process.closed |= conn_was_closed(c->lanes.links[lane].conn);
+}
+
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
 {
         if (c == l->client) {
+                look_for_end(l, c);
                 if (status != SP_E_LINK) {
                         log_error(LOG, "the client's session ends: %s", status_text(status));
                         serving_end(l, status, "%s", status_text(status));
                 } else if (lane) {
                         link_down(&c->lanes.links[lane]);
                 } else {
+                        l->process.ended = l->process.closed;
                         log_info(LOG, "the client's connection is lost; waiting %s s for it",
-                                 config_option_text(l->params.options, CONFIG_linger));
+                                 config_option_text(l->params.options, l->process.ended
+                                                                               ? CONFIG_linger_ended
+                                                                               : CONFIG_linger));
                         channel_down(c);
                 }
                 return;

@@ -23,6 +23,7 @@
 #include "os/wakeup.h"
 #include "trace/trace.h"
 #include "transport/address.h"
+#include "transport/other_end.h"
 #include "transport/own_address.h"
 #include "transport/tls.h"
 
@@ -49,6 +50,14 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
+        /* The list that the thread in loop_wait polls, and owns. Room for so many links. */
+        struct {
+                size_t room;
+                struct pollfd *fds;
+                struct conn **conns;
+                struct link **trials;
+                nfds_t *first; /* a link's first one in `fds` */
+        } watch;
 };
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
@@ -270,6 +279,8 @@ static void loop_random(void *user, void *out, size_t size);
 
 static void attach_free(struct attach *a)
 {
+        if (a->conn)
+                conn_reset(a->conn); /* the server has attached it */
         conn_close(a->conn);
         condition_fini(&a->given_up);
         lock_fini(&a->lock);
@@ -287,7 +298,7 @@ struct attach_start {
 static bool may_work_later(int status)
 {
         return status == SP_E_LINK || status == SP_E_REFUSED || status == SP_E_TIMEOUT ||
-               status == SP_E_HOST;
+               status == SP_E_HOST || status == SP_E_UNREACH;
 }
 
 /* True: the time has come; false: nobody wants it any more. */
@@ -491,10 +502,9 @@ static int attach_finish(struct io_link *l)
         l->attach = NULL;
         if (r >= 0)
                 r = lane_up(l, lane, conn, &a->reply);
-        else if (lane <= 1)
-                log_error("client", "%s", a->reply.text);
         else
-                log_info("client", "one lane less: %s", a->reply.text);
+                log_at(lane || may_work_later(r) ? LOG_INFO : LOG_ERROR, "client", "%s%s",
+                       lane > 1 ? "one lane less: " : "", a->reply.text);
         if (r == 0)
                 link_pack(&l->lanes.links[lane], a->reply.features, a->loop->compression);
         if (r >= 0 && a->reply.early)
@@ -507,6 +517,8 @@ static int attach_finish(struct io_link *l)
                 r = session_resume(l->lanes.session, a->dial.generation);
         if (r >= 0 && !lane)
                 watch_address(a->loop, l);
+        else if (lane && may_work_later(r))
+                r = SP_E_LINK; /* as any connection that is lost: the session goes on over new ones */
         attach_free(a);
         if (r >= 0 && lane)
                 attach_next(l, lane);
@@ -544,6 +556,10 @@ static void loop_halt(void *user, struct io_link *l)
 
 static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 {
+        /* So that the server does not take this process for ended. */
+        for (unsigned lane = 0; lane < SESSION_LANES; lane++)
+                if (l->lanes.links[lane].conn)
+                        conn_reset(l->lanes.links[lane].conn);
         disconnect(l);
         l->status = 0;
         return start_attach(user, l, 0, session_generation(l->lanes.session) + 1,
@@ -614,6 +630,12 @@ static int loop_send(void *user, struct io_link *l)
         if (session_get_stats(l->lanes.session)->bytes_sent != before)
                 l->quiet |= is_too_soon(l);
         return result;
+}
+
+static bool loop_silent(void *user, struct io_link *l, uint64_t now_ns, uint64_t *next_ns)
+{
+        (void)user;
+        return lanes_silent(&l->lanes, now_ns, next_ns) >= 0;
 }
 
 static uint64_t received(const struct session *s)
@@ -721,15 +743,45 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
         }
 }
 
+static void watch_fini(struct client_loop *loop)
+{
+        mem_free(loop->watch.fds);
+        mem_free(loop->watch.conns);
+        mem_free(loop->watch.trials);
+        mem_free(loop->watch.first);
+}
+
+/* Make room for so many links. */
+static int watch_reserve(struct client_loop *loop, size_t count)
+{
+        struct client_loop more = { .watch.room = 2 * count };
+        if (count <= loop->watch.room)
+                return 0;
+        more.watch.fds = mem_alloc((2 + 2 * count * LANES_POLL_MAX) * sizeof(*more.watch.fds));
+        more.watch.conns = mem_alloc(2 * count * SESSION_LANES * sizeof(*more.watch.conns));
+        more.watch.trials = mem_alloc(2 * count * sizeof(*more.watch.trials));
+        more.watch.first = mem_alloc((2 * count + 1) * sizeof(*more.watch.first));
+        if (!more.watch.fds || !more.watch.conns || !more.watch.trials || !more.watch.first) {
+                watch_fini(&more);
+                return SP_E_NOMEM;
+        }
+        watch_fini(loop);
+        loop->watch = more.watch;
+        return 0;
+}
+
 static void loop_wait(void *user, struct io_link *const *links, size_t count, bool due,
                       uint64_t deadline_ns, struct lock *lock) REQUIRES(*lock)
 {
         struct client_loop *loop = user;
-        struct pollfd fds[2 + CONFIG_SERVERS_MAX * LANES_POLL_MAX];
-        struct conn *conns[CONFIG_SERVERS_MAX * SESSION_LANES];
-        struct link *trials[CONFIG_SERVERS_MAX];
-        struct spin_on on = { .fds = fds, .conns = conns, .links = trials, .due = due };
-        nfds_t first[CONFIG_SERVERS_MAX + 1];
+        if (watch_reserve(loop, count) < 0) {
+                count = loop->watch.room;
+                deadline_ns = 0; /* the others are looked at again and again */
+        }
+        struct pollfd *fds = loop->watch.fds;
+        struct link **trials = loop->watch.trials;
+        nfds_t *first = loop->watch.first;
+        struct spin_on on = { .fds = fds, .conns = loop->watch.conns, .links = trials, .due = due };
         fds[on.count++] = (struct pollfd){ .fd = loop->wake_fd, .events = POLLIN };
         fds[on.count++] = (struct pollfd){ .fd = loop->address_fd, .events = POLLIN };
         for (size_t i = 0; i < count; i++) {
@@ -840,6 +892,7 @@ const struct client_io client_io_loop = {
         .widen = loop_widen,
         .halt = loop_halt,
         .send = loop_send,
+        .silent = loop_silent,
         .receive = loop_receive,
         .wait = loop_wait,
         .wake = loop_wake,
@@ -867,6 +920,10 @@ int client_io_loop_new(void **ret)
                 return SP_E_LIMIT;
         }
         loop->address_fd = -1;
+        if (watch_reserve(loop, 4) < 0) {
+                client_io_loop_free(loop);
+                return SP_E_NOMEM;
+        }
         loop->lanes = (unsigned)config_number(CONFIG_lanes);
         loop->spin_ns = config_number(CONFIG_client_spin) * 1000;
         spin_init(&loop->spin, loop->spin_ns, 0);
@@ -885,5 +942,6 @@ void client_io_loop_free(void *user)
         file_close(loop->wake_fd);
         if (loop->address_fd >= 0)
                 file_close(loop->address_fd);
+        watch_fini(loop);
         mem_free(loop);
 }

@@ -10,7 +10,9 @@
 #include "transport/address.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
+#include "transport/other_end.h"
 #include "transport/own_address.h"
+#include "transport/shm.h"
 #include "transport/tls.h"
 
 enum { TIMEOUT_DEFAULT_MS = 10000 };
@@ -97,6 +99,11 @@ void loop_explain(const struct dial_params *p, int status, struct dial_reply *re
         switch (status) {
         case SP_E_HOST:
                 say(reply, "%s: the host name does not resolve", where);
+                break;
+        case SP_E_UNREACH:
+                say(reply,
+                    "%s: the host can't be reached: is it up, and in a network that this host has a route to?",
+                    where);
                 break;
         case SP_E_REFUSED:
                 say(reply, "%s: connection refused: is spancld running there?", where);
@@ -205,6 +212,7 @@ static int greet(const struct dial_params *p, struct conn *c, struct buf *ret,
         struct wire_hello hello = dial_hello(p);
         hello.features = features_of(p, c);
         hello.fabrics = bytes_str(fabrics);
+        hello.origin = p->role == DIAL_CLIENT ? conn_own_digest(c, p->key) : 0;
         int r = hello_put(&out, &hello);
         if (r < 0)
                 return r;
@@ -258,10 +266,12 @@ static int hello_until(const struct dial_params *p, struct conn *conn, struct co
         auto_clean(buf_fini) struct buf answer = { 0 };
         *reply = (struct dial_reply){ 0 };
         int r = greet(p, conn, &answer, reply, deadline_ns);
-        if (r < 0)
+        if (r < 0) {
+                conn_reset(conn); /* the server may still attach it, and this side comes again */
                 conn_close(conn);
-        else
+        } else {
                 r = settle(p, bytes_of(answer.data, answer.size), &conn, reply, deadline_ns);
+        }
         if (!r)
                 *ret = conn;
         return end(p, r, reply);

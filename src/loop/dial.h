@@ -65,7 +65,7 @@ struct dial_reply {
 };
 
 /* Dial. Errors found on this side:
- *   SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT
+ *   SP_E_HOST, SP_E_UNREACH, SP_E_REFUSED, SP_E_TIMEOUT
  *   SP_E_LINK     no answer
  *   SP_E_PROTO    the answer is not SpanCL's
  *   SP_E_INVAL    the address

@@ -47,6 +47,29 @@ void lanes_join(struct lanes *l)
                 l->threads[lane] = lane_thread_free(l->threads[lane]);
 }
 
+int lanes_silent(struct lanes *l, uint64_t now_ns, uint64_t *next_ns)
+{
+        enum { SHARE = 4 }; /* of the limit, between two questions */
+        const uint64_t pause_ns = transport_timeout_ms * UINT64_C(1000000) / SHARE;
+        for (unsigned lane = 0; pause_ns && lane < lanes_used(l); lane++) {
+                struct link *k = &l->links[lane];
+                if (!k->conn || !k->owed)
+                        continue;
+                if (!k->ask_ns) {
+                        k->ask_ns = now_ns + pause_ns;
+                } else if (now_ns >= k->ask_ns) {
+                        enum silence s = conn_silence(k->conn, &k->acks, now_ns);
+                        if (s == SILENCE_LOST)
+                                return (int)lane;
+                        k->owed = s == SILENCE_OWES;
+                        k->ask_ns = k->owed ? now_ns + pause_ns : 0;
+                }
+                if (k->ask_ns && k->ask_ns < *next_ns)
+                        *next_ns = k->ask_ns;
+        }
+        return -1;
+}
+
 bool lanes_poll(struct lanes *l, struct spin_on *on)
 {
         bool due = false;

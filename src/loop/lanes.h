@@ -57,6 +57,10 @@ static inline void lanes_rouse(struct lanes *l)
 void lanes_stop(struct lanes *l);
 void lanes_join(struct lanes *l);
 
+/* Is the other host of one of the lanes silent (conn_silence)? Returns the lane, or -1. Lowers
+ * *next_ns to the time at which to call this again. */
+int lanes_silent(struct lanes *l, uint64_t now_ns, uint64_t *next_ns);
+
 /* Add the entries of the owner's lanes to `on`: at most LANES_POLL_MAX to its fds, and as many
  * conns as lanes. True: a link is due (link_is_due), so do not sleep. */
 bool lanes_poll(struct lanes *l, struct spin_on *on);

@@ -8,6 +8,7 @@
 #include "trace/trace.h"
 #include "transport/fabric.h"
 #include "transport/own_address.h"
+#include "transport/shm.h"
 
 enum {
         PIECES = 16,
@@ -264,6 +265,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                         return SP_E_AGAIN;
                 }
                 l->blocked = false;
+                l->owed = true;
                 if (l->packer) {
                         compression_sent(&l->packer->compression, (size_t)r);
                         l->packer->offered = false;

@@ -48,6 +48,9 @@ struct link {
         bool receiving; /* the same for recvv */
         bool doomed;    /* link_down was called meanwhile, or link_halt */
         bool ending;    /* sending has failed: the link is lost once the received bytes are read */
+        bool owed;      /* bytes were sent that the other host may not have acknowledged */
+        uint64_t ask_ns; /* when to look after them (lanes_silent); 0: not planned */
+        struct silence_clock acks;
         atomic_uint copying;   /* threads that move bytes without the lock */
         struct packer *packer; /* NULL: frames go as they are */
         struct {

@@ -11,6 +11,7 @@
 #include "os/wakeup.h"
 #include "session/hello.h"
 #include "trace/trace.h"
+#include "transport/inproc.h"
 
 #define LOG "server"
 
@@ -20,6 +21,8 @@ enum {
         OUTPUT_MAX = 1 << 20, /* bytes of printf text in one message */
         FAREWELL_MS = 1000,
         POLL_MAX = 2 + LANES_POLL_MAX, /* entries of one channel, and ours */
+        PROCESS_PAUSE_MIN_NS = 1000000,
+        PROCESS_PAUSE_MAX_NS = 1000000000,
 };
 
 /* ---- the engine's calls: any thread, lock held ---------------------------------------------- */
@@ -133,12 +136,28 @@ static void take_losses(struct server_loop *l) REQUIRES(l->lock, engine_held)
 }
 
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
+/* True: the channel's connection is dropped. */
+static bool tick_silence(struct server_loop *l, struct channel *c, uint64_t now)
+        REQUIRES(l->lock, engine_held)
+{
+        c->silence_ns = UINT64_MAX;
+        int lane = lanes_silent(&c->lanes, now, &c->silence_ns);
+        if (lane < 0)
+                return false;
+        log_warn(
+                LOG,
+                "%s: its host acknowledges nothing for %u ms (--link-timeout): the session drops the connection",
+                c == l->client ? "the client" : "a peer", transport_timeout_ms);
+        channel_lost(l, c, (unsigned)lane, SP_E_LINK);
+        return true;
+}
+
 static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
-        uint64_t now = l->answer_ns ? clock_now_ns() : 0;
+        uint64_t now = clock_now_ns();
         list_each(c, &l->channels, struct channel, link)
         {
-                if (!now || !c->lanes.links[0].conn)
+                if (tick_silence(l, c, now) || !l->answer_ns || !c->lanes.links[0].conn)
                         continue;
                 bool client = c == l->client;
                 int r = session_tick(c->lanes.session,
@@ -146,7 +165,8 @@ static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
                                      l->answer_ns, now);
                 if (r == 0)
                         continue;
-                log_warn(LOG, "%s: %s for %llu ms: the session drops the connection",
+                log_warn(LOG,
+                         "%s: %s for %llu ms (--answer-timeout): the session drops the connection",
                          client ? "the client" : "a peer", session_overdue(c->lanes.session),
                          (unsigned long long)(l->answer_ns / 1000000));
                 channel_lost(l, c, 0, r);
@@ -334,6 +354,9 @@ static void expire(struct server_loop *l) REQUIRES(l->lock, engine_held)
 static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         uint64_t d = l->linger_ns < l->farewell.until_ns ? l->linger_ns : l->farewell.until_ns;
+        if (l->linger_ns != UINT64_MAX && l->process.fd >= 0 && !l->process.ended &&
+            l->process.ask_ns < d)
+                d = l->process.ask_ns;
         uint64_t engine = engine_deadline(l->engine);
         if (l->farewell.until_ns == UINT64_MAX)
                 d = engine < d ? engine : d;
@@ -346,6 +369,8 @@ static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_he
         {
                 if (c->lanes.links[0].conn && session_deadline(c->lanes.session) < d)
                         d = session_deadline(c->lanes.session);
+                if (c->silence_ns < d)
+                        d = c->silence_ns;
                 if (c->target && c->target->again_ns < d)
                         d = c->target->again_ns;
                 if (c->target && c->target->tell_ns < d)
@@ -408,6 +433,18 @@ static int sleep_in_poll(struct server_loop *l, uint64_t deadline) EXCLUDES(l->l
         return n;
 }
 
+/* A process closes its connections a little before it has ended. */
+static void ask_for_process(struct server_loop *l, uint64_t now) REQUIRES(l->lock, engine_held)
+{
+        struct pollfd p = { .fd = l->process.fd, .events = POLLIN };
+        if (l->process.fd < 0 || l->process.ended || now < l->process.ask_ns)
+                return;
+        l->process.ended = poll(&p, 1, 0) == 1;
+        l->process.ask_ns = now + l->process.pause_ns;
+        if (l->process.pause_ns < PROCESS_PAUSE_MAX_NS)
+                l->process.pause_ns *= 2;
+}
+
 /* However lane 0 came to be down, it is waited for as long as `linger` says: also when its connection was lost
  * before it was attached, the first one or a later one. */
 static void await_client(struct server_loop *l) REQUIRES(l->lock, engine_held)
@@ -417,10 +454,19 @@ static void await_client(struct server_loop *l) REQUIRES(l->lock, engine_held)
                 return;
         }
         uint64_t now = clock_now_ns();
-        if (l->linger_ns == UINT64_MAX)
+        if (l->linger_ns == UINT64_MAX) {
                 l->linger_ns = now + serving_option(l, CONFIG_linger) * 1000000000;
+                l->process.ask_ns = now;
+                l->process.pause_ns = PROCESS_PAUSE_MIN_NS;
+        }
+        ask_for_process(l, now);
+        uint64_t at = now + serving_option(l, CONFIG_linger_ended) * 1000000000;
+        if (l->process.ended && at < l->linger_ns)
+                l->linger_ns = at;
         if (now >= l->linger_ns)
-                serving_end(l, SP_E_GONE, "the client did not come back");
+                serving_end(l, SP_E_GONE,
+                            l->process.ended ? "the client's process has ended"
+                                             : "the client did not come back");
 }
 
 static void *loop_thread(void *arg)
@@ -498,7 +544,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
         }
         l->params = *params;
         l->linger_ns = l->farewell.until_ns = UINT64_MAX;
-        l->arena.fd = -1;
+        l->arena.fd = l->process.fd = -1;
         l->answer_ns = serving_option(l, CONFIG_answer_timeout) * 1000000;
         l->spin_ns = serving_option(l, CONFIG_spin) * 1000;
         spin_init(&l->spin, l->spin_ns, 0);
@@ -590,6 +636,7 @@ struct server_loop *server_loop_free(struct server_loop *l)
         mem_free(l->watch.on.links);
         if (l->arena.fd >= 0)
                 file_close(l->arena.fd);
+        serving_know_process(l, -1);
         arena_unmap_bounce(&l->arena.bounce);
         mem_free(l);
         return NULL;

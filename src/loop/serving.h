@@ -22,8 +22,9 @@ struct channel {
         struct lanes lanes;
         int broken
                 [SESSION_LANES]; /* negative: the error that a lane thread found, for the loop's thread */
-        bool failed;             /* the engine was told that this peer is lost */
-        bool no_fabric;          /* a fabric to it has failed */
+        uint64_t silence_ns; /* when to look for silent hosts again (lanes_silent) */
+        bool failed;         /* the engine was told that this peer is lost */
+        bool no_fabric;      /* a fabric to it has failed */
         /* The target if this side dials the peer; NULL: the peer dials. */
         struct target *target;
         uint64_t try;        /* the generation of the last one, of this target or an earlier one */
@@ -72,6 +73,16 @@ struct server_loop {
                 uint64_t size;
                 struct arena_bounce bounce;
         } arena;
+
+        /* The client's process (transport/other_end.h); guarded, too. */
+        struct {
+                bool direct;     /* nothing stands in between */
+                bool closed;     /* its system has closed a lane */
+                bool ended;      /* it has ended, and no one comes back */
+                int fd;          /* conn_process; -1: none */
+                uint64_t ask_ns; /* when to poll it again */
+                uint64_t pause_ns;
+        } process;
 
         /* The thread's own. */
         struct list early;
@@ -152,6 +163,9 @@ void serving_end(struct server_loop *l, int status, const char *fmt, ...)
 
 /* The channel of the session, made if there is none. NULL: out of memory. */
 struct channel *channel_of(struct server_loop *l, struct session *s) REQUIRES(l->lock, engine_held);
+
+/* The client's process is the one behind this descriptor, which is taken over (conn_process). */
+void serving_know_process(struct server_loop *l, int fd);
 
 /* Close its connections. */
 void channel_down(struct channel *c);

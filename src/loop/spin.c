@@ -1,4 +1,5 @@
 #include "loop/spin.h"
+#include "transport/shm.h"
 
 #include "base/relax.h"
 #include "os/clock.h"

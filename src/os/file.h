@@ -2,13 +2,22 @@
 #ifndef SPANCL_OS_FILE_H
 #define SPANCL_OS_FILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
-enum { FILE_STDOUT = 1 }; /* the program's standard output */
+enum { FILE_STDIN, FILE_STDOUT, FILE_STDERR }; /* the program's standard input, output and error */
+
+/* Return true if a file or folder of this path exists; if this user may read it; may execute it. */
+bool file_exists(const char *path);
+bool file_is_readable(const char *path);
+bool file_is_executable(const char *path);
+
+/* Find the absolute path of a file, without symbolic links. False: there is no such file. */
+bool file_real_path(const char *path, char ret[PATH_MAX]);
 
 /* Open a regular file for reading. `follow`: the path may be a symbolic link. Never waits, as
  * opening a FIFO may. Returns the descriptor, or -1. */
@@ -21,7 +30,24 @@ SP_NODISCARD int file_create(const char *path);
 /* The same for a new file. `path` ends with "XXXXXX", which letters replace. */
 SP_NODISCARD int file_create_unique(char *path);
 
-/* Return another descriptor of the same file, or -1. */
+/* Open a file, also a device, for reading and writing. `create`: make it if there is none, for this user alone. -1. */
+SP_NODISCARD int file_open_both(const char *path, bool create);
+
+/* The same for a device whose accesses must reach it in their order, past all caches. */
+SP_NODISCARD int file_open_uncached(const char *path);
+
+/* Open the same file anew, for reading and writing: with locks of its own. -1. */
+SP_NODISCARD int file_open_again(int fd);
+
+/* Make a file without a name that takes memory only. -1. */
+SP_NODISCARD int file_create_in_memory(void);
+
+SP_NODISCARD bool file_resize(int fd, uint64_t size);
+
+/* Lock bytes of the file for this descriptor, until it is closed. False: EAGAIN or EACCES: another one has the lock. */
+SP_NODISCARD bool file_lock_bytes(int fd, uint64_t at, uint64_t size);
+
+/* Return another descriptor of the same file, above the standard ones, or -1. */
 SP_NODISCARD int file_duplicate(int fd);
 
 /* Close it. False: bytes written before may be lost. */
@@ -37,8 +63,42 @@ SP_NODISCARD bool file_write_all(int fd, const void *data, size_t size);
 /* Have reads and writes of it return at once, never wait. */
 SP_NODISCARD bool file_never_wait(int fd);
 
+/* Make a pipe: [0] is read, and [1] is written to. No other program inherits it. */
+SP_NODISCARD bool file_pipe(int ret[2]);
+
+/* Make a pipe hold so many bytes, if the system permits. */
+void file_widen_pipe(int fd, size_t size);
+
+/* Make the descriptor `place` another one of the same file; what it was is closed. Programs inherit it. */
+SP_NODISCARD bool file_put(int fd, int place);
+
+/* Have no program inherit it that starts from now on. False: there is no such descriptor. */
+SP_NODISCARD bool file_keep_from_programs(int fd);
+
+/* Write what was written to it to the disk. */
+SP_NODISCARD bool file_sync(int fd);
+
+/* Make this user and group its owners; only root can. */
+SP_NODISCARD bool file_give(int fd, unsigned user, unsigned group);
+
+/* Rename a file within a file system. `replace`: an existing file `to` is replaced; else false with EEXIST. */
+SP_NODISCARD bool file_move(const char *from, const char *to, bool replace);
+
+/* Remove a file that is no folder. False: errno gives the reason. */
+bool file_unlink(const char *path);
+
 /* Set the time of the file's last change to now. */
 void file_touch(int fd);
+
+/* Return true if a person reads it at a terminal. */
+bool file_is_terminal(int fd);
+
+/* Replace the file `path` by `size` bytes of `data`, at once and on the disk. A missing folder is made, for this user
+ * alone. The mode of the old file remains; a new one is this user's alone. False: the old file stays. */
+SP_NODISCARD bool file_replace(const char *path, const void *data, size_t size);
+
+/* Return true if `path` is a symbolic link. */
+bool file_is_link(const char *path);
 
 /* Make `path` a symbolic link to `target`. False: it exists, or can't be made. */
 SP_NODISCARD bool file_link(const char *target, const char *path);

@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 static int start(thread_id *ret, const pthread_attr_t *attr, void *(*run)(void *arg), void *arg)
 {
@@ -53,6 +56,16 @@ void thread_name(const char *name)
         pthread_setname_np(pthread_self(), name);
 }
 
+void thread_get_name(char ret[THREAD_NAME_MAX])
+{
+        pthread_getname_np(pthread_self(), ret, THREAD_NAME_MAX);
+}
+
+uint64_t thread_number(void)
+{
+        return (uint64_t)gettid();
+}
+
 thread_id thread_self(void)
 {
         return pthread_self();
@@ -61,6 +74,17 @@ thread_id thread_self(void)
 bool thread_is_self(thread_id t)
 {
         return pthread_equal(t, pthread_self());
+}
+
+bool thread_sleep(uint64_t ns)
+{
+        struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+        return nanosleep(&t, NULL) == 0;
+}
+
+void thread_sleep_precisely(void)
+{
+        (void)prctl(PR_SET_TIMERSLACK, 1000ul);
 }
 
 void thread_yield(void)

@@ -4,10 +4,13 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
 typedef pthread_t thread_id;
+
+enum { THREAD_NAME_MAX = 16 }; /* with the NUL */
 
 /* Start a thread. It takes no signals, because signals are the program's business. `ret` may be NULL
  * for a detached one. SP_E_LIMIT: errno gives the reason. */
@@ -22,8 +25,18 @@ void thread_detach(thread_id t);
 /* Name this thread, in at most 15 letters, for debuggers and lists of threads. */
 void thread_name(const char *name);
 
+/* Get this thread's name, and the number that the system has for it, as debuggers show it. */
+void thread_get_name(char ret[THREAD_NAME_MAX]);
+uint64_t thread_number(void);
+
 thread_id thread_self(void);
 bool thread_is_self(thread_id t);
+
+/* Sleep. False: a signal ended it early. */
+bool thread_sleep(uint64_t ns);
+
+/* Let this thread's sleeps end at most 1 µs late, where the system can. */
+void thread_sleep_precisely(void);
 
 /* Let other threads have this core. */
 void thread_yield(void);

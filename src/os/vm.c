@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Without MAP_FIXED the address is a hint, and existing mappings stay. */
 static int map(uint64_t at, size_t size, uint64_t *ret)
@@ -28,6 +29,11 @@ static int map_anywhere(size_t size, uint64_t *ret)
         vm_unmap(begin + size, (size_t)(at + all - begin - size));
         *ret = begin;
         return 0;
+}
+
+uint64_t vm_page_size(void)
+{
+        return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 int vm_map(uint64_t at, size_t size, uint64_t *ret)
@@ -71,9 +77,80 @@ void vm_keep_from_children(uint64_t at, size_t size)
         (void)madvise((void *)(uintptr_t)at, size, MADV_DONTFORK);
 }
 
-void vm_close(uint64_t at, size_t size)
+void vm_prefer_large_pages(void *at, size_t size)
 {
-        (void)mprotect((void *)(uintptr_t)at, size, PROT_NONE);
+        (void)madvise(at, size, MADV_HUGEPAGE);
+}
+
+int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
+{
+        uint64_t first, other;
+        int r = vm_map(at, size, &first); /* the place is free, and is ours */
+        if (r < 0)
+                return r;
+        int fd = memfd_create("spancl", MFD_CLOEXEC);
+        if (fd < 0 || ftruncate(fd, (off_t)size) < 0)
+                r = SP_E_LIMIT;
+        if (r == 0)
+                r = vm_map_file(fd, 0, size, &other);
+        if (r == 0 && mmap((void *)(uintptr_t)first, size, PROT_NONE,
+                           MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+                vm_unmap(other, size);
+                r = SP_E_NOMEM;
+        }
+        if (r < 0) {
+                vm_unmap(first, size);
+                if (fd >= 0)
+                        close(fd);
+                return r;
+        }
+        vm_keep_from_children(first, size);
+        vm_keep_from_children(other, size);
+        *ret = first;
+        *ret_other = other;
+        *ret_fd = fd;
+        return 0;
+}
+
+bool vm_next_data(int fd, uint64_t from, uint64_t end, uint64_t *ret_begin, uint64_t *ret_end)
+{
+        off_t begin = lseek(fd, (off_t)from, SEEK_DATA);
+        off_t hole = begin < 0 ? -1 : lseek(fd, begin, SEEK_HOLE);
+        if (hole < 0 || (uint64_t)begin >= end)
+                return false;
+        *ret_begin = (uint64_t)begin;
+        *ret_end = (uint64_t)hole < end ? (uint64_t)hole : end;
+        return true;
+}
+
+bool vm_touched(uint64_t at, size_t size)
+{
+        enum { AT_ONCE = 64 };
+        uint64_t entries[AT_ONCE], page = vm_page_size(), count = size / page;
+        bool touched = false;
+        int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+        for (uint64_t i = 0; fd >= 0 && i < count && !touched; i += AT_ONCE) {
+                size_t some = (size_t)(count - i < AT_ONCE ? count - i : AT_ONCE) * 8;
+                touched = pread(fd, entries, some, (off_t)((at / page + i) * 8)) != (ssize_t)some;
+                for (size_t k = 0; k < some / 8 && !touched; k++)
+                        touched = entries[k] >> 63; /* it is mapped */
+        }
+        if (fd >= 0)
+                close(fd);
+        return touched || fd < 0;
+}
+
+void vm_untouch(uint64_t at, size_t size)
+{
+        (void)madvise((void *)(uintptr_t)at, size, MADV_DONTNEED);
+}
+
+int vm_allow(uint64_t at, size_t size, enum vm_access access)
+{
+        static const int bits[] = {
+                [VM_NONE] = PROT_NONE, [VM_READ] = PROT_READ, [VM_WRITE] = PROT_READ | PROT_WRITE
+        };
+        return mprotect((void *)(uintptr_t)at, size, bits[access]) < 0 ? SP_E_NOMEM : 0;
 }
 
 void vm_unmap(uint64_t at, size_t size)

@@ -122,7 +122,9 @@ bool user_become(const struct user *u, const struct config_options *o, const str
         if (!config_option_flag(o, CONFIG_sandbox))
                 return true;
         if (!geteuid())
-                log_info(LOG, "workers run as root, without its powers: --user names a better one");
+                log_info(
+                        LOG,
+                        "workers run as root without its capabilities; --user gives them another user");
         user_drop_powers(); /* also those in a user namespace */
         return true;
 }

@@ -2,12 +2,13 @@
 
 #ifdef SPANCL_IPSEC_MB
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <intel-ipsec-mb.h>
 #include <openssl/crypto.h>
+
+#include "os/once.h"
 
 enum { ALIGNED = 64 }; /* of keys, as the library wants it */
 
@@ -35,8 +36,8 @@ static void choose(void)
 
 struct gcm *gcm_new(const uint8_t key[GCM_KEY])
 {
-        static pthread_once_t once = PTHREAD_ONCE_INIT;
-        pthread_once(&once, choose);
+        static struct once once = ONCE_INIT;
+        once_run(&once, choose);
         if (!functions)
                 return NULL;
         struct gcm *g = aligned_alloc(ALIGNED, sizeof(*g));

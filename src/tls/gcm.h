@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
+
+#include "os/iovec.h"
 
 enum { GCM_KEY = 16, GCM_NONCE = 12, GCM_TAG = 16 };
 

@@ -637,6 +637,59 @@ static bool identity_fingerprint(const char *pem, uint8_t ret[CRYPTO_FINGERPRINT
         return ok;
 }
 
+static EVP_PKEY *signing_key(const char *pem)
+{
+        BIO *b = BIO_new_mem_buf(pem, -1);
+        EVP_PKEY *key = b ? PEM_read_bio_PrivateKey(b, NULL, NULL, NULL) : NULL;
+        BIO_free(b);
+        if (key && EVP_PKEY_is_a(key, "ED25519"))
+                return key;
+        EVP_PKEY_free(key);
+        return NULL;
+}
+
+static bool identity_public(const char *pem, uint8_t ret[CRYPTO_PUBLIC])
+{
+        EVP_PKEY *key = signing_key(pem);
+        size_t n = CRYPTO_PUBLIC;
+        bool ok = key && EVP_PKEY_get_raw_public_key(key, ret, &n) == 1 && n == CRYPTO_PUBLIC;
+        EVP_PKEY_free(key);
+        ERR_clear_error();
+        return ok;
+}
+
+static bool identity_sign(const char *pem, const void *data, size_t size,
+                          uint8_t ret[CRYPTO_SIGNATURE])
+{
+        EVP_PKEY *key = signing_key(pem);
+        EVP_MD_CTX *c = EVP_MD_CTX_new();
+        size_t n = CRYPTO_SIGNATURE;
+        bool ok = key && c && EVP_DigestSignInit(c, NULL, NULL, NULL, key) == 1 &&
+                  EVP_DigestSign(c, ret, &n, data, size) == 1 && n == CRYPTO_SIGNATURE;
+        EVP_MD_CTX_free(c);
+        EVP_PKEY_free(key);
+        ERR_clear_error();
+        return ok;
+}
+
+static bool verify(const uint8_t public[CRYPTO_PUBLIC], const void *data, size_t size,
+                   const uint8_t signature[CRYPTO_SIGNATURE], uint8_t ret[CRYPTO_FINGERPRINT])
+{
+        EVP_PKEY *key =
+                EVP_PKEY_new_raw_public_key_ex(NULL, "ED25519", NULL, public, CRYPTO_PUBLIC);
+        EVP_MD_CTX *c = EVP_MD_CTX_new();
+        uint8_t *der = NULL;
+        int n = key ? i2d_PUBKEY(key, &der) : 0;
+        bool ok = c && n > 0 && EVP_DigestVerifyInit(c, NULL, NULL, NULL, key) == 1 &&
+                  EVP_DigestVerify(c, signature, CRYPTO_SIGNATURE, data, size) == 1 &&
+                  EVP_Digest(der, (size_t)n, ret, NULL, EVP_sha256(), NULL) == 1;
+        OPENSSL_free(der);
+        EVP_MD_CTX_free(c);
+        EVP_PKEY_free(key);
+        ERR_clear_error();
+        return ok;
+}
+
 static bool stretch(const char *text, const char *salt, unsigned rounds, uint8_t ret[CRYPTO_SECRET])
 {
         return PKCS5_PBKDF2_HMAC(text, (int)strlen(text), (const unsigned char *)salt,
@@ -668,5 +721,8 @@ __attribute__((visibility("default"))) const struct crypto_ops spancl_crypto = {
         .identity_new = identity_new,
         .identity_next = identity_next,
         .identity_fingerprint = identity_fingerprint,
+        .identity_public = identity_public,
+        .identity_sign = identity_sign,
+        .verify = verify,
         .stretch = stretch,
 };

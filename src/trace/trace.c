@@ -1,9 +1,9 @@
 #include "trace/trace.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "os/thread.h"
 
 #define FIELDS (sizeof(struct trace_record) / sizeof(uint64_t))
 
@@ -12,7 +12,7 @@
  * record is gone. */
 struct ring {
         uint64_t thread;
-        char name[16];
+        char name[THREAD_NAME_MAX];
         _Atomic uint64_t count; /* records ever put */
         _Atomic uint64_t slots[TRACE_RECORDS][FIELDS];
 };
@@ -60,8 +60,8 @@ static struct ring *ring_of_thread(void)
                         return NULL;
                 }
         } while (!atomic_compare_exchange_weak(&ring_count, &i, i + 1));
-        r->thread = (uint64_t)gettid();
-        pthread_getname_np(pthread_self(), r->name, sizeof(r->name));
+        r->thread = thread_number();
+        thread_get_name(r->name);
         own = r;
         atomic_store(&rings[i], r);
         return r;

@@ -1,16 +1,12 @@
 #include "transport/address.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-
-#include <linux/vm_sockets.h>
 
 #include "base/loopback.h"
 #include "base/mem.h"
+#include "os/net/socket.h"
 #include "transport/keys.h"
 
 _Static_assert(sizeof(((struct address *)NULL)->key) == KEYS_HEX + 1, "a key in hex");
@@ -173,7 +169,7 @@ void address_put(const struct address *a, char ret[ADDRESS_MAX])
                  *a->key && a->shows_own ? "+" : "");
 }
 
-/* Without the key. */
+/* Write an address without its key. */
 static void show(const struct address *a, char ret[ADDRESS_MAX])
 {
         struct address keyless = *a;
@@ -220,39 +216,21 @@ int address_listen(const struct address *a, struct listener **ret)
         return a->ops->listen ? a->ops->listen(text, ret) : SP_E_INVAL;
 }
 
-static bool other_end(const struct conn *c, struct sockaddr_storage *ret, socklen_t *ret_size)
+static bool is_ip(const struct socket_address *a)
 {
-        *ret_size = sizeof(*ret);
-        return getpeername(c->fd, (struct sockaddr *)ret, ret_size) == 0 &&
-               *ret_size <= sizeof(*ret);
-}
-
-static bool is_ip(const struct sockaddr_storage *a)
-{
-        return a->ss_family == AF_INET || a->ss_family == AF_INET6;
-}
-
-/* Write an address of IP as host and port. */
-static bool take_ip(struct address *a, const struct sockaddr_storage *from, socklen_t size)
-{
-        char port[8];
-        if (getnameinfo((const struct sockaddr *)from, size, a->host, sizeof(a->host), port,
-                        sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
-                return false;
-        a->port = (unsigned)atoi(port);
-        return true;
+        enum socket_family family = socket_address_family(a);
+        return family == SOCKET_IP4 || family == SOCKET_IP6;
 }
 
 int conn_reached(const struct conn *c, const char *text, char ret[ADDRESS_MAX])
 {
-        struct sockaddr_storage other;
-        socklen_t size;
+        struct socket_address other;
         struct address a = { .ops = c->ops };
-        if (!other_end(c, &other, &size))
+        if (!socket_other_address(c->fd, &other))
                 return SP_E_LINK;
         if (!is_ip(&other))
                 return snprintf(ret, ADDRESS_MAX, "%s", text) < ADDRESS_MAX ? 0 : SP_E_INVAL;
-        if (!take_ip(&a, &other, size))
+        if (!socket_address_text(&other, a.host, &a.port))
                 return SP_E_LINK;
         address_put(&a, ret);
         return 0;
@@ -260,21 +238,20 @@ int conn_reached(const struct conn *c, const char *text, char ret[ADDRESS_MAX])
 
 void conn_from(const struct conn *c, char ret[ADDRESS_MAX])
 {
-        struct sockaddr_storage other;
-        struct sockaddr_vm vm;
-        socklen_t size;
+        struct socket_address other;
         struct address a = { .ops = &transport_tcp };
         unsigned uid;
         if (conn_user(c, &uid)) {
                 snprintf(ret, ADDRESS_MAX, "uid %u", uid);
-        } else if (!other_end(c, &other, &size)) {
+        } else if (!socket_other_address(c->fd, &other)) {
                 snprintf(ret, ADDRESS_MAX, "unknown");
-        } else if (other.ss_family == AF_VSOCK) {
-                memcpy(&vm, &other, sizeof(vm));
-                a = (struct address){ .ops = &transport_vsock, .port = vm.svm_port };
-                snprintf(a.host, sizeof(a.host), "%u", vm.svm_cid);
+        } else if (socket_address_family(&other) == SOCKET_VM) {
+                uint32_t machine, port;
+                socket_address_vm(&other, &machine, &port);
+                a = (struct address){ .ops = &transport_vsock, .port = port };
+                snprintf(a.host, sizeof(a.host), "%u", machine);
                 show(&a, ret);
-        } else if (is_ip(&other) && take_ip(&a, &other, size)) {
+        } else if (socket_address_text(&other, a.host, &a.port)) {
                 show(&a, ret);
         } else {
                 snprintf(ret, ADDRESS_MAX, "unknown");
@@ -283,24 +260,17 @@ void conn_from(const struct conn *c, char ret[ADDRESS_MAX])
 
 bool conn_origin(const struct conn *c, uint8_t net[16])
 {
-        struct sockaddr_storage a;
-        socklen_t size;
+        struct socket_address a;
+        struct ip ip;
         memset(net, 0, 16);
-        if (!other_end(c, &a, &size))
+        if (!socket_other_address(c->fd, &a))
                 return false;
-        if (a.ss_family == AF_INET) {
-                struct sockaddr_in in;
-                memcpy(&in, &a, sizeof(in));
-                memcpy(net, &in.sin_addr, 4);
-        } else if (a.ss_family == AF_INET6) {
-                struct sockaddr_in6 in6;
-                memcpy(&in6, &a, sizeof(in6));
-                bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
-                memcpy(net, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
-        } else if (a.ss_family == AF_VSOCK) {
-                struct sockaddr_vm vm;
-                memcpy(&vm, &a, sizeof(vm));
-                memcpy(net + 8, &vm.svm_cid, 4); /* apart from addresses of IP */
+        if (socket_address_ip(&a, &ip)) {
+                memcpy(net, ip.bytes, ip.size == IP_V4 ? 4 : 8);
+        } else if (socket_address_family(&a) == SOCKET_VM) {
+                uint32_t machine, port;
+                socket_address_vm(&a, &machine, &port);
+                memcpy(net + 8, &machine, 4); /* apart from addresses of IP */
         }
-        return loopback_address((struct sockaddr *)&a);
+        return loopback_address(socket_address_raw(&a));
 }

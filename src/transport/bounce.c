@@ -5,12 +5,13 @@
 
 #include "base/status.h"
 
-/* Instead of where a piece lies. */
+/* In the place of a piece's offset: the bytes are in the receiver's place already. */
 #define BOUNCE_PLACED UINT64_MAX
 
 enum {
         COPY_MAX = 1 << 20, /* bytes of one call */
-        STEP = 128 << 10,   /* bytes that the other side is told of, if it is still there */
+        STEP = 128
+               << 10, /* bytes copied before this side checks that the other one is still there */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -259,7 +260,7 @@ ssize_t bounce_recv(struct bounce_in *in, uint64_t head, uint64_t have, const st
         if (in->place) /* it is filled before anything else comes */
                 return there ? placed(in, there, iov) : have ? SP_E_LINK : 0;
         if (have)
-                return 0; /* was sent before a piece was told of, or asked about */
+                return 0; /* these bytes of the ring were sent before the piece */
         if (there)
                 return copied(in, there, iov, closed, ret_told);
         if (is_asked(in, head)) {

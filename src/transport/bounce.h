@@ -18,7 +18,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/uio.h>
+
+#include "os/iovec.h"
 
 /* A sender asks for the place of a piece of at least so many bytes. */
 enum { BOUNCE_PIECE = 128 << 10 };

@@ -1,12 +1,12 @@
 #include "transport/checked.h"
 
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/wakeup.h"
 
 enum {
         AHEAD_MIN = 16 << 10,
@@ -21,7 +21,7 @@ struct checked_conn {
         struct conn base;
         struct conn *below;
         bool places, broken;
-        int ready; /* an eventfd that is always ready; -1: was not needed yet */
+        int ready; /* a wake-up that is always ready; -1: was not needed yet */
 
         /* Sending: the record that was begun. */
         uint8_t header[CHECKED_HEADER];
@@ -145,7 +145,7 @@ static ssize_t checked_sendv(struct conn *c, const struct iovec *pieces, int n)
                 if (k->header_left)
                         iov[count++] = (struct iovec){ k->header + CHECKED_HEADER - k->header_left,
                                                        k->header_left };
-                /* Of a record that has begun the same bytes are offered again. */
+                /* The caller offers the rest of a record that has begun again. */
                 size_t rest = pass(&from, k->left, iov, &count, PIECES);
                 while (from.n && rest == k->left && records < RECORDS && count < PIECES - 2) {
                         make_record(k, &from, &all[records], iov, &count);
@@ -326,9 +326,10 @@ static bool show_rest(struct checked_conn *k)
 {
         bool rest = checked_has_rest(&k->base);
         if (rest && k->ready < 0) {
-                k->ready = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+                k->ready = wakeup_new();
                 if (k->ready < 0)
                         return false;
+                wakeup_set(k->ready);
         }
         k->base.fd = rest ? k->ready : k->below->fd;
         return true;
@@ -357,7 +358,7 @@ static void checked_close(struct conn *c)
         struct checked_conn *k = checked_of(c);
         conn_close(k->below);
         if (k->ready >= 0)
-                close(k->ready);
+                (void)file_close(k->ready);
         mem_free(k->ahead);
         mem_free(k);
 }

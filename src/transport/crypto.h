@@ -11,10 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
+
+#include "os/iovec.h"
 
 enum {
-        CRYPTO_VERSION = 3, /* of this table */
+        CRYPTO_VERSION = 4, /* of this table */
         CRYPTO_SECRET = 32,
         CRYPTO_FINGERPRINT = 32, /* SHA-256 of a public key (SubjectPublicKeyInfo) */
         CRYPTO_TAG = 16,
@@ -22,6 +23,9 @@ enum {
         CRYPTO_NAME_MAX = 63,
         CRYPTO_TEXT_MAX = 200,
         CRYPTO_BEFORE_MAX = 8, /* earlier keys, each of which handed over to the next */
+        /* Ed25519 (RFC 8032). */
+        CRYPTO_PUBLIC = 32,
+        CRYPTO_SIGNATURE = 64,
 };
 
 enum crypto_cipher { CRYPTO_AES_128_GCM = 1, CRYPTO_CHACHA20_POLY1305 = 2 };
@@ -121,6 +125,16 @@ struct crypto_ops {
          * made `pem`. */
         char *(*identity_next)(const char *pem, const char *name);
         bool (*identity_fingerprint)(const char *pem, uint8_t ret[CRYPTO_FINGERPRINT]);
+        /* Write the identity's public key. False: it is no key of Ed25519. */
+        bool (*identity_public)(const char *pem, uint8_t ret[CRYPTO_PUBLIC]);
+        /* Sign data with the identity's private key. The data begins with a text that names its purpose, so that no
+         * signature serves for another one. False: it is no key of Ed25519, or the library failed. */
+        bool (*identity_sign)(const char *pem, const void *data, size_t size,
+                              uint8_t ret[CRYPTO_SIGNATURE]);
+        /* Verify a signature by a key that may be a stranger's, and write the key's fingerprint. False: it is not
+         * genuine. */
+        bool (*verify)(const uint8_t public[CRYPTO_PUBLIC], const void *data, size_t size,
+                       const uint8_t signature[CRYPTO_SIGNATURE], uint8_t ret[CRYPTO_FINGERPRINT]);
 
         /* Derive a secret from a text (PBKDF2). Each guess of an attacker costs `rounds`, too. */
         bool (*stretch)(const char *text, const char *salt, unsigned rounds,

@@ -16,16 +16,16 @@
  * connection continues from there, without a fabric. */
 #include "transport/fabric.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/event_set.h"
+#include "os/file.h"
+#include "os/folder.h"
 #include "os/lock.h"
+#include "os/net/socket.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
 
@@ -71,12 +71,12 @@ struct writing {
 struct fabric {
         struct conn base;
         struct conn *inner;
-        int epoll;         /* of the connection, the endpoint and `bell`; what base.fd is */
-        int bell;          /* wakes who sleeps, for what another thread has found */
-        struct lock lock;  /* all that follows: the directions share endpoint and connection */
-        struct rma *rma;   /* NULL: bytes go through the connection as they are */
-        bool ready;        /* both endpoints know each other */
-        bool proven;       /* the other endpoint was reached: large pieces go there */
+        int events;       /* the set of connection, endpoint and `bell`; base.fd is the same */
+        int bell;         /* wakes the thread that sleeps, when another thread has found an event */
+        struct lock lock; /* all that follows: the directions share endpoint and connection */
+        struct rma *rma;  /* NULL: bytes go through the connection as they are */
+        bool ready;       /* both endpoints know each other */
+        bool proven;      /* the other endpoint was reached: large pieces go there */
         uint64_t unproven; /* bytes sent before */
         bool failed;       /* the fabric has */
         int status;        /* 0, or SP_E_LINK */
@@ -109,7 +109,7 @@ struct fabric {
                         [PIECES]; /* what the caller has to send, while it waits; it keeps them */
                 int piece_count;
                 struct target to,
-                        to_next; /* the next: told before this side heard that it is done */
+                        to_next; /* the next one: it may arrive before the acknowledgement of `to` */
                 uint16_t place_number;
                 struct writing writes[PIECES];
                 unsigned write_count, posted, written; /* of the place */
@@ -119,13 +119,13 @@ struct fabric {
         struct {
                 struct buf stream; /* of DATA, from stream_head on not taken */
                 size_t stream_head;
-                size_t untold; /* taken, but not told */
+                size_t untold; /* bytes taken that the other side was not notified of */
                 /* Bytes of the stream that come by the fabric: behind those of `stream`, but once
                  * the last of them have their place in front; then `next` come behind. */
                 uint64_t expected, next;
                 struct iovec place;
                 struct rma_region region; /* of it */
-                bool placed;              /* it was told */
+                bool placed;              /* the other side was notified of it */
                 uint16_t number;          /* of the next place */
                 unsigned arrived, coming; /* writes to it; coming 0: not known yet */
         } receiving;
@@ -138,16 +138,16 @@ static const char *const better[] = { "efa", "opx", "psm3", "verbs;ofi_rxm" };
 
 /* ---- choosing ------------------------------------------------------------------------------- */
 
+static void note_name(void *found, const char *name)
+{
+        *(bool *)found |= name[0] != '.';
+}
+
 /* The folder is there without a device, too, on kernels that have the code built in. */
 static bool has_hardware(void)
 {
-        DIR *d = opendir("/sys/class/infiniband");
-        const struct dirent *e;
         bool found = false;
-        while (d && !found && (e = readdir(d)))
-                found = e->d_name[0] != '.';
-        if (d)
-                closedir(d);
+        (void)folder_names("/sys/class/infiniband", note_name, &found);
         return found;
 }
 
@@ -199,27 +199,15 @@ void fabric_configure(const char *setting)
         }
 }
 
-static bool address_of(const struct conn *c, bool other, struct sockaddr_storage *ret)
-{
-        socklen_t size = sizeof(*ret);
-        struct sockaddr *a = (struct sockaddr *)ret;
-        memset(ret, 0, sizeof(*ret));
-        return (other ? getpeername(c->fd, a, &size) : getsockname(c->fd, a, &size)) == 0;
-}
-
 static bool on_same_host(const struct conn *c)
 {
-        struct sockaddr_storage a, b;
+        struct socket_address a, b;
+        struct ip here, there;
         if (c->ops->caps & TRANSPORT_SAME_HOST)
                 return true;
-        if (!address_of(c, false, &a) || !address_of(c, true, &b) || a.ss_family != b.ss_family)
-                return false;
-        if (a.ss_family == AF_INET)
-                return ((struct sockaddr_in *)&a)->sin_addr.s_addr ==
-                       ((struct sockaddr_in *)&b)->sin_addr.s_addr;
-        return a.ss_family == AF_INET6 &&
-               !memcmp(&((struct sockaddr_in6 *)&a)->sin6_addr,
-                       &((struct sockaddr_in6 *)&b)->sin6_addr, sizeof(struct in6_addr));
+        return socket_own_address(c->fd, &a) && socket_other_address(c->fd, &b) &&
+               socket_address_ip(&a, &here) && socket_address_ip(&b, &there) &&
+               ip_is(&here, &there);
 }
 
 /* A fabric does not encrypt: if the connection is encrypted, the user must have said that this is fine. */
@@ -267,11 +255,11 @@ struct rma *fabric_open(const struct conn *c, struct bytes offer)
                         q = next_name(q, name);
                         if (strcmp(name, mine) != 0)
                                 continue;
-                        struct sockaddr_storage near;
+                        struct socket_address near;
                         const char *why;
                         struct rma *r;
-                        bool has = address_of(c, false, &near);
-                        int s = rma_open(mine, has ? (struct sockaddr *)&near : NULL, &r, &why);
+                        bool has = socket_own_address(c->fd, &near);
+                        int s = rma_open(mine, has ? &near : NULL, &r, &why);
                         if (!s)
                                 return r;
                         log_warn(
@@ -312,8 +300,7 @@ static void watch(struct fabric *f, bool room)
 {
         if (room == f->records.wants_room)
                 return;
-        struct epoll_event e = { .events = EPOLLIN | (room ? EPOLLOUT : 0) };
-        if (epoll_ctl(f->epoll, EPOLL_CTL_MOD, f->inner->fd, &e) == 0)
+        if (event_set_change(f->events, f->inner->fd, EVENT_IN | (room ? EVENT_OUT : 0), NULL))
                 f->records.wants_room = room;
 }
 
@@ -336,7 +323,7 @@ static int flush(struct fabric *f)
         return 0;
 }
 
-/* With the bytes of `iov` behind it; sent when the caller flushes. */
+/* Append a record and the bytes of `iov` to what the caller's flush sends. */
 static int say(struct fabric *f, const struct record *m, const struct iovec *iov, int n)
 {
         uint8_t header[RECORD];
@@ -800,7 +787,7 @@ static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n) RE
                 return SP_E_LINK;
         if (iov->iov_base != f->receiving.place.iov_base ||
             iov->iov_len < f->receiving.place.iov_len)
-                return lost(f); /* the caller wants it elsewhere now */
+                return lost(f); /* the caller has changed the place */
         if (!is_arrived(f))
                 return SP_E_AGAIN;
         rma_release(f->rma, &f->receiving.region);
@@ -888,10 +875,10 @@ static void fabric_close(struct conn *c)
                 rma_release(f->rma, &f->probe.write.from);
                 rma_free(f->rma);
         }
-        if (f->epoll >= 0)
-                close(f->epoll);
+        if (f->events >= 0)
+                (void)file_close(f->events);
         if (f->bell >= 0)
-                close(f->bell);
+                (void)file_close(f->bell);
         conn_close(f->inner);
         buf_fini(&f->records.out);
         buf_fini(&f->receiving.stream);
@@ -911,14 +898,13 @@ const struct transport_ops transport_fabric = {
 
 static int set_up(struct fabric *f)
 {
-        struct epoll_event in = { .events = EPOLLIN };
-        f->epoll = epoll_create1(EPOLL_CLOEXEC);
+        f->events = event_set_new();
         f->bell = wakeup_new();
-        if (f->epoll < 0 || f->bell < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->bell, &in) < 0 ||
-            epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->inner->fd, &in) < 0 ||
-            (rma_fd(f->rma) >= 0 && epoll_ctl(f->epoll, EPOLL_CTL_ADD, rma_fd(f->rma), &in) < 0))
+        if (f->events < 0 || f->bell < 0 || !event_set_add(f->events, f->bell, EVENT_IN, NULL) ||
+            !event_set_add(f->events, f->inner->fd, EVENT_IN, NULL) ||
+            (rma_fd(f->rma) >= 0 && !event_set_add(f->events, rma_fd(f->rma), EVENT_IN, NULL)))
                 return SP_E_LIMIT;
-        f->base.fd = f->base.room_fd = f->epoll;
+        f->base.fd = f->base.room_fd = f->events;
         f->base.room_events = POLLIN;
         return 0;
 }
@@ -951,7 +937,7 @@ int fabric_begin(struct conn **c, struct rma *r, struct bytes other, uint64_t fo
                 return SP_E_NOMEM;
         }
         *f = (struct fabric){
-                .base.ops = &transport_fabric, .inner = *c, .rma = r, .epoll = -1, .bell = -1
+                .base.ops = &transport_fabric, .inner = *c, .rma = r, .events = -1, .bell = -1
         };
         lock_init(&f->lock);
         s = set_up(f);

@@ -6,6 +6,8 @@
  * Each pipe has two eventfds: `data` is readable when the receiver has something to do, `room` when the
  * sender has. They are written only when the other side is known to have found nothing, so a busy pipe
  * costs no system calls. */
+#include "transport/inproc.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +39,7 @@ struct pipe {
         struct iovec offer[OFFER_MAX];
         int offered;      /* pieces */
         size_t left;      /* bytes of them not taken */
-        size_t taken;     /* bytes taken that the sender has not heard of */
+        size_t taken;     /* bytes taken that the sender was not notified of */
         int piece;        /* the next to take from */
         size_t piece_pos; /* and where in it */
 };

@@ -1,24 +1,24 @@
 #include "transport/keys.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "config/variables.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/folder.h"
+#include "os/host.h"
+#include "os/process/process.h"
 
-enum { TOKEN_MIN = 20, LOCK_TRIES = 100, LOCK_EACH_US = 10000 };
+enum { TOKEN_MIN = 20, LOCK_MS = 1000 };
 
-/* Without those that look like digits (Crockford's). */
+/* The letters of a code, without the ones that look like digits (Crockford). */
 static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 __attribute__((format(printf, 3, 4))) static int fail(char text[KEYS_TEXT_MAX], int status,
@@ -44,34 +44,33 @@ int keys_folder(const char *given, char ret[KEYS_PATH_MAX])
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* Root may look after a service's keys. */
-static bool own(const struct stat *st)
+static bool own(const struct file_info *f)
 {
-        return st->st_uid == geteuid() || !st->st_uid || !geteuid();
+        return f->owner == process_user() || !f->owner || !process_user();
 }
 
 /* A file that root writes into a service's folder must belong to the service. */
 static bool give_to_owner(int fd, const char *folder)
 {
-        struct stat st;
-        return geteuid() || (!stat(folder, &st) && !fchown(fd, st.st_uid, st.st_gid));
+        struct file_info f;
+        return process_user() || (file_info(folder, true, &f) && file_give(fd, f.owner, f.group));
 }
 
 /* Root has mounted the folder read-only: nobody can put a file there, so only the files have to be private. */
-static bool is_mounted_secret(const char *folder, const struct stat *st)
+static bool is_mounted_secret(const char *folder, const struct file_info *f)
 {
-        struct statvfs fs;
-        return !st->st_uid && !statvfs(folder, &fs) && (fs.f_flag & ST_RDONLY);
+        return !f->owner && folder_is_read_only(folder);
 }
 
 static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
 {
-        struct stat st;
-        if (stat(folder, &st) < 0)
+        struct file_info f;
+        if (!file_info(folder, true, &f))
                 return fail(text, errno == ENOENT ? SP_E_NOENT : SP_E_INVAL, "%s: %s", folder,
                             strerror(errno));
-        if (!S_ISDIR(st.st_mode))
+        if (f.kind != FILE_IS_FOLDER)
                 return fail(text, SP_E_INVAL, "%s is not a folder", folder);
-        if (!own(&st) || ((st.st_mode & 077) && !is_mounted_secret(folder, &st)))
+        if (!own(&f) || ((f.mode & 077) && !is_mounted_secret(folder, &f)))
                 return fail(text, SP_E_AUTH,
                             "%s holds keys and is not private to this user: chmod 700 %s", folder,
                             folder);
@@ -81,20 +80,18 @@ static int check_folder(const char *folder, char text[KEYS_TEXT_MAX])
 /* The bits of a file's mode that other users may not have. Certificates are no secret, but nobody
  * else may change the set of keys that SpanCL believes. Root may let a group read a service's
  * secrets: Kubernetes does (fsGroup). */
-static mode_t not_for_others(bool is_public, const struct stat *st)
+static unsigned not_for_others(bool is_public, const struct file_info *f)
 {
-        return is_public ? 022 : st->st_uid ? 077 : 037;
+        return is_public ? 022 : f->owner ? 077 : 037;
 }
 
-static int check_file(const char *path, bool is_public, const struct stat *st,
+static int check_file(const char *path, bool is_public, const struct file_info *f,
                       char text[KEYS_TEXT_MAX])
 {
-        if (!S_ISREG(st->st_mode))
-                return fail(text, SP_E_INVAL, "%s is not a file", path);
-        if (!own(st) || (st->st_mode & not_for_others(is_public, st)))
+        if (!own(f) || (f->mode & not_for_others(is_public, f)))
                 return fail(text, SP_E_AUTH, "%s is not private to this user: chmod 600 %s", path,
                             path);
-        if (st->st_size > KEYS_FILE_MAX)
+        if (f->size > KEYS_FILE_MAX)
                 return fail(text, SP_E_LIMIT, "%s is too large", path);
         return 0;
 }
@@ -106,9 +103,7 @@ static int read_all(int fd, const char *path, char **ret, char text[KEYS_TEXT_MA
                 int r = buf_reserve(&b, 4096);
                 if (r < 0)
                         return fail(text, r, "out of memory");
-                ssize_t n = read(fd, b.data + b.size, 4095);
-                if (n < 0 && errno == EINTR)
-                        continue;
+                int64_t n = file_read(fd, b.data + b.size, 4095);
                 if (n < 0 || b.size > KEYS_FILE_MAX)
                         return fail(text, SP_E_INVAL, "%s can't be read", path);
                 b.size += (size_t)n;
@@ -123,53 +118,33 @@ static int read_all(int fd, const char *path, char **ret, char text[KEYS_TEXT_MA
 int keys_read(const char *folder, const char *file, char **ret, char text[KEYS_TEXT_MAX])
 {
         char path[KEYS_PATH_MAX];
-        struct stat st;
+        struct file_info f;
+        uint64_t size;
         int r = check_folder(folder, text);
         if (r < 0)
                 return r;
         snprintf(path, sizeof(path), "%s/%s", folder, file);
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        int fd = file_open(path, true, &size);
+        if (fd < 0 && errno == EINVAL)
+                return fail(text, SP_E_INVAL, "%s is not a file", path);
         if (fd < 0)
                 return fail(text, errno == ENOENT ? SP_E_NOENT : SP_E_INVAL, "%s: %s", path,
                             strerror(errno));
-        if (fstat(fd, &st) < 0)
+        if (!file_info_of(fd, &f))
                 r = fail(text, SP_E_INVAL, "%s: %s", path, strerror(errno));
         if (!r)
-                r = check_file(path, !strcmp(file, KEYS_AUTHORITY), &st, text);
+                r = check_file(path, !strcmp(file, KEYS_AUTHORITY), &f, text);
         if (!r)
                 r = read_all(fd, path, ret, text);
-        close(fd);
+        (void)file_close(fd);
         return r;
 }
 
 static int make_folder(const char *folder, char text[KEYS_TEXT_MAX])
 {
-        char path[KEYS_PATH_MAX];
-        snprintf(path, sizeof(path), "%s", folder);
-        /* Those above it are made as well, as mkdir -p does. */
-        for (char *p = path + 1; (p = strchr(p, '/')); *p++ = '/') {
-                *p = 0;
-                if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                        return fail(text, SP_E_INVAL, "%s can't be made: %s", path,
-                                    strerror(errno));
-        }
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-                return fail(text, SP_E_INVAL, "%s can't be made: %s", path, strerror(errno));
+        if (folder_make(folder) < 0)
+                return fail(text, SP_E_INVAL, "%s can't be made: %s", folder, strerror(errno));
         return check_folder(folder, text);
-}
-
-static bool write_all(int fd, const char *data)
-{
-        for (size_t left = strlen(data); left;) {
-                ssize_t n = write(fd, data, left);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        return false;
-                data += n;
-                left -= (size_t)n;
-        }
-        return fsync(fd) == 0;
 }
 
 int keys_write(const char *folder, const char *file, const char *data, bool fresh,
@@ -183,18 +158,17 @@ int keys_write(const char *folder, const char *file, const char *data, bool fres
                 return r;
         snprintf(path, sizeof(path), "%s/%s", folder, file);
         snprintf(temp, sizeof(temp), "%s/.%s.XXXXXX", folder, file);
-        int fd = mkostemp(temp, O_CLOEXEC); /* 0600 */
+        int fd = file_create_unique(temp);
         if (fd < 0)
                 return fail(text, SP_E_INVAL, "%s can't be written: %s", path, strerror(errno));
-        bool ok = give_to_owner(fd, folder) && write_all(fd, data);
-        ok &= !close(fd);
-        if (ok && fresh)
-                ok = !link(temp, path);
-        else if (ok)
-                ok = !rename(temp, path);
+        bool ok = give_to_owner(fd, folder) && file_write_all(fd, data, strlen(data)) &&
+                  file_sync(fd);
+        ok &= file_close(fd);
+        if (ok)
+                ok = file_move(temp, path, !fresh);
         int error = errno;
-        if (!ok || fresh)
-                unlink(temp);
+        if (!ok)
+                (void)file_unlink(temp);
         if (ok)
                 return 0;
         return fail(text, error == EEXIST ? SP_E_BUSY : SP_E_INVAL, "%s can't be written: %s", path,
@@ -205,25 +179,18 @@ void keys_remove(const char *folder, const char *file)
 {
         char path[KEYS_PATH_MAX];
         snprintf(path, sizeof(path), "%s/%s", folder, file);
-        (void)!unlink(path);
+        (void)file_unlink(path);
 }
 
 int keys_lock(const char *folder, char text[KEYS_TEXT_MAX])
 {
         int r = check_folder(folder, text);
-        int fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                return r < 0 ? r : fail(text, SP_E_INVAL, "%s: %s", folder, strerror(errno));
-        for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
-                if (errno != EWOULDBLOCK && errno != EINTR)
-                        return fd; /* a file system without locks */
-                if (i == LOCK_TRIES) {
-                        close(fd);
-                        return fail(text, SP_E_BUSY, "another program is changing %s", folder);
-                }
-                usleep(LOCK_EACH_US);
-        }
-        return fd;
+        int fd = r < 0 ? -1 : folder_lock(folder, LOCK_MS);
+        if (r == 0 && fd < 0)
+                r = errno == EWOULDBLOCK
+                            ? fail(text, SP_E_BUSY, "another program is changing %s", folder)
+                            : fail(text, SP_E_INVAL, "%s: %s", folder, strerror(errno));
+        return r < 0 ? r : fd;
 }
 
 /* ---- the last connections ------------------------------------------------------------------- */
@@ -237,29 +204,29 @@ void keys_saw(const char *folder, const char hex[KEYS_HEX + 1])
 {
         char path[KEYS_PATH_MAX + KEYS_HEX];
         seen_path(folder, "", path);
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        if (!folder_make_new(path) && errno != EEXIST)
                 return;
         seen_path(folder, hex, path);
-        int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+        int fd = file_create(path);
         if (fd < 0)
                 return;
-        (void)!futimens(fd, NULL);
-        close(fd);
+        file_touch(fd);
+        (void)file_close(fd);
 }
 
 uint64_t keys_seen(const char *folder, const char hex[KEYS_HEX + 1])
 {
         char path[KEYS_PATH_MAX + KEYS_HEX];
-        struct stat st;
+        struct file_info info;
         seen_path(folder, hex, path);
-        return stat(path, &st) < 0 || st.st_mtime < 0 ? 0 : (uint64_t)st.st_mtime;
+        return file_info(path, true, &info) ? info.changed_ns / 1000000000 : 0;
 }
 
 void keys_unsee(const char *folder, const char hex[KEYS_HEX + 1])
 {
         char path[KEYS_PATH_MAX + KEYS_HEX];
         seen_path(folder, hex, path);
-        (void)!unlink(path);
+        (void)file_unlink(path);
 }
 
 /* ---- identities ----------------------------------------------------------------------------- */
@@ -267,8 +234,7 @@ void keys_unsee(const char *folder, const char hex[KEYS_HEX + 1])
 /* The name of a certificate; nothing checks it. */
 static void own_name(char ret[64])
 {
-        ret[0] = ret[63] = 0;
-        (void)gethostname(ret, 63);
+        host_name(ret, 64);
         if (!*ret)
                 strcpy(ret, "spancl");
 }

@@ -1,8 +1,10 @@
 /* Connecting to a host that is called by a name of loopback: in the clear if every address that the name resolves to
  * now is one of loopback, else with TLS. Each connect decides anew. */
 #include "base/log.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
+#include "transport/tcp.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 static int loopback_connect(const char *address, int timeout_ms, struct conn **ret)
 {

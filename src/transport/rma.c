@@ -4,13 +4,8 @@
 
 #ifdef SPANCL_HAVE_FABRIC
 
-#include <arpa/inet.h>
-#include <dlfcn.h>
-#include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -18,6 +13,10 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+
+#include "os/once.h"
+#include "os/process/library.h"
+#include "os/random.h"
 
 enum { CQ_SIZE = 256, EVENTS = 16 };
 
@@ -48,7 +47,7 @@ static struct {
 } lib;
 
 static bool loaded;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct once once = ONCE_INIT;
 
 static void load(void)
 {
@@ -56,7 +55,7 @@ static void load(void)
         setenv("FI_UNIVERSE_SIZE", "4", 0);
         /* Writes by process_vm_writev(2) would reach memory of a process that has closed its endpoint. */
         setenv("FI_SHM_DISABLE_CMA", "1", 1);
-        void *m = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        struct library *m = library_load("libfabric.so.1", LIBRARY_FOR_EVER);
         if (!m)
                 return;
         const struct {
@@ -68,7 +67,7 @@ static void load(void)
                 { &lib.strerror, "fi_strerror" }, { &lib.version, "fi_version" },
         };
         for (size_t i = 0; i < array_size(symbols); i++) {
-                void *s = dlsym(m, symbols[i].name);
+                void *s = library_symbol(m, symbols[i].name);
                 if (!s)
                         return;
                 memcpy(symbols[i].place, &s, sizeof(s));
@@ -88,7 +87,7 @@ static bool is_too_old(const char *provider)
  * list. */
 static int get_info(const char *provider, const char *node, struct fi_info **ret)
 {
-        pthread_once(&once, load);
+        once_run(&once, load);
         if (loaded && is_too_old(provider))
                 return SP_E_VERSION;
         struct fi_info *hints = loaded ? lib.dupinfo(NULL) : NULL;
@@ -116,25 +115,11 @@ int rma_find(const char *provider)
         return r;
 }
 
-/* IPv4 in IPv6 is IPv4. */
-static bool text_of(const struct sockaddr *a, char ret[INET6_ADDRSTRLEN])
-{
-        if (a->sa_family == AF_INET) {
-                const struct sockaddr_in *in = (const void *)a;
-                return inet_ntop(AF_INET, &in->sin_addr, ret, INET6_ADDRSTRLEN);
-        }
-        if (a->sa_family != AF_INET6)
-                return false;
-        const struct in6_addr *in6 = &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
-        return IN6_IS_ADDR_V4MAPPED(in6)
-                       ? inet_ntop(AF_INET, in6->s6_addr + 12, ret, INET6_ADDRSTRLEN)
-                       : inet_ntop(AF_INET6, in6, ret, INET6_ADDRSTRLEN);
-}
-
 /* The provider's interface that has the address, if it is of that kind. */
-static int choose(struct rma *r, const struct sockaddr *near)
+static int choose(struct rma *r, const struct socket_address *near)
 {
-        char node[INET6_ADDRSTRLEN];
+        char node[IP_TEXT_MAX];
+        struct ip ip;
         struct fi_info *closer;
         int s = get_info(r->provider, NULL, &r->info);
         if (s < 0)
@@ -142,7 +127,10 @@ static int choose(struct rma *r, const struct sockaddr *near)
         uint32_t form = r->info->addr_format;
         if (!near || (form != FI_SOCKADDR && form != FI_SOCKADDR_IN && form != FI_SOCKADDR_IN6))
                 return 0;
-        if (text_of(near, node) && get_info(r->provider, node, &closer) == 0) {
+        if (!socket_address_ip(near, &ip))
+                return 0;
+        ip_text(&ip, node);
+        if (get_info(r->provider, node, &closer) == 0) {
                 lib.freeinfo(r->info);
                 r->info = closer;
         }
@@ -199,7 +187,7 @@ static int set_up(struct rma *r, const char **ret_why)
         return e == -FI_ENOMEM ? SP_E_NOMEM : SP_E_LINK;
 }
 
-int rma_open(const char *provider, const struct sockaddr *near, struct rma **ret,
+int rma_open(const char *provider, const struct socket_address *near, struct rma **ret,
              const char **ret_why)
 {
         struct rma *r = mem_zalloc(sizeof(*r));
@@ -309,7 +297,7 @@ int rma_register(struct rma *r, const void *data, size_t size, bool remote, stru
         if (!remote && !(mode & FI_MR_LOCAL))
                 return 0;
         /* No other process that reaches the endpoint can guess it. */
-        if (!(mode & FI_MR_PROV_KEY) && getrandom(&key, sizeof(key), 0) != sizeof(key))
+        if (!(mode & FI_MR_PROV_KEY) && !random_fill(&key, sizeof(key)))
                 return SP_E_LINK;
         size_t key_size = r->info->domain_attr->mr_key_size;
         if (key_size < sizeof(key))
@@ -385,7 +373,7 @@ int rma_find(const char *provider)
         return SP_E_UNSUPP;
 }
 
-int rma_open(const char *provider, const struct sockaddr *near, struct rma **ret,
+int rma_open(const char *provider, const struct socket_address *near, struct rma **ret,
              const char **ret_why)
 {
         (void)provider, (void)near, (void)ret;

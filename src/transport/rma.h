@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "base/bytes.h"
+#include "os/net/socket_address.h"
 
 enum {
         RMA_ADDRESS_MAX = 256, /* bytes of an endpoint's address */
@@ -42,7 +42,7 @@ SP_NODISCARD int rma_find(const char *provider);
 /* Open an endpoint. `near`: an address of this host, used if the provider has addresses of this
  * kind; NULL: any. SP_E_UNSUPP, SP_E_NOENT, SP_E_NOMEM, SP_E_LINK; `ret_why` names the step that
  * failed. */
-SP_NODISCARD int rma_open(const char *provider, const struct sockaddr *near, struct rma **ret,
+SP_NODISCARD int rma_open(const char *provider, const struct socket_address *near, struct rma **ret,
                           const char **ret_why);
 struct rma *rma_free(struct rma *r);
 

@@ -17,30 +17,30 @@
  *
  * One byte answers the offer: whether the other side has the memory. Until then nothing is sent,
  * because the descriptor may have been lost on the way, for instance by a forwarded socket. */
+#include "transport/shm.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/net/socket.h"
 #include "os/passing.h"
+#include "os/shared_memory.h"
+#include "os/vm.h"
 #include "transport/bounce.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 
 enum {
         HEADER = 4096,
         RING_MIN = 4096,
         RING_MAX = 1 << 30,
-        STEP = 64 << 10,    /* bytes copied before the other side is told */
-        ROOM_PARTS = 8,     /* of a ring, or a step: who sends is told of room when it is so much */
+        STEP = 64 << 10, /* bytes copied before the other side is notified */
+        ROOM_PARTS =
+                8, /* the sender is notified of room that is such a part of a ring, or a step */
         CALL_MAX = 1 << 20, /* bytes moved in one call */
-        SEALS = F_SEAL_SHRINK | F_SEAL_GROW,
 };
 
 /* Bytes on the socket; any other is a bell. */
@@ -125,12 +125,8 @@ static void wake(struct shm *s, uint32_t want)
         static const uint8_t bell = BELL;
         if (!(atomic_load(wants) & want) || !(atomic_fetch_and(wants, ~want) & want))
                 return;
-        ssize_t r;
-        do
-                r = send(s->base.fd, &bell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
         /* A full socket holds bells enough. */
-        if (r < 0 && errno != EAGAIN && errno != ENOBUFS)
+        if (socket_send(s->base.fd, &bell, 1) < 0 && !socket_would_wait(errno))
                 atomic_store(&s->gone, true);
 }
 
@@ -142,7 +138,7 @@ static int settle(struct shm *s)
                 return state;
         uint8_t answer;
         struct iovec iov = { &answer, 1 };
-        ssize_t r = socket_recvv(&s->base, &iov, 1);
+        ssize_t r = stream_recvv(&s->base, &iov, 1);
         if (r == SP_E_AGAIN)
                 return state;
         if (r < 0)
@@ -190,7 +186,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         struct shm *s = container_of(c, struct shm, base);
         int state = atomic_load(&s->state);
         if (state == PLAIN)
-                return socket_sendv(c, iov, n);
+                return stream_sendv(c, iov, n);
         if (left(s))
                 return SP_E_LINK;
         if (state == ASKED)
@@ -205,7 +201,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         size_t want = total(iov, n), done = 0;
         if (room(s, tail, &free) < 0)
                 return SP_E_LINK;
-        /* Crumbs are not worth a turn: wait for half a ring. */
+        /* A wake-up for a few bytes costs more than it gains: wait for half a ring. */
         if (free < want && free < s->size / 8)
                 return SP_E_AGAIN;
         for (size_t pos = 0; done < want;) {
@@ -214,7 +210,7 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
                         iov++;
                         continue;
                 }
-                /* As many pieces as a step takes. */
+                /* Copy as many pieces as a step takes. */
                 size_t step = 0;
                 while (step < STEP && step < free && done + step < want) {
                         size_t len = least(least(iov->iov_len - pos, STEP - step), free - step);
@@ -256,7 +252,7 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
         struct shm *s = container_of(c, struct shm, base);
         switch (settle(s)) {
         case PLAIN:
-                return socket_recvv(c, iov, n);
+                return stream_recvv(c, iov, n);
         case ASKED:
                 return SP_E_AGAIN;
         }
@@ -339,7 +335,7 @@ static void drain(struct shm *s)
 {
         uint8_t bells[64];
         struct iovec iov = { bells, sizeof(bells) };
-        if (socket_recvv(&s->base, &iov, 1) == SP_E_LINK)
+        if (stream_recvv(&s->base, &iov, 1) == SP_E_LINK)
                 atomic_store(&s->gone, true);
 }
 
@@ -364,10 +360,10 @@ static void shm_close(struct conn *c)
 {
         struct shm *s = container_of(c, struct shm, base);
         atomic_store(&s->shared->sides[s->side].closed, 1);
-        close(c->fd);
+        (void)file_close(c->fd);
         if (s->arena >= 0)
-                close(s->arena);
-        munmap(s->shared, HEADER + 2 * s->size);
+                (void)file_close(s->arena);
+        vm_unmap((uint64_t)(uintptr_t)s->shared, HEADER + 2 * s->size);
         mem_free(s);
 }
 
@@ -384,16 +380,18 @@ const struct transport_ops transport_shm = {
 /* A conn over `memory`, with the socket of `old`, which stays as it is when there is no memory. */
 static int shm_new(struct conn *old, int memory, size_t size, unsigned side, struct shm **ret)
 {
-        void *map = mmap(NULL, HEADER + 2 * size, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-        if (map == MAP_FAILED)
-                return SP_E_NOMEM;
+        uint64_t at;
+        int r = vm_map_file(memory, 0, HEADER + 2 * size, &at);
+        if (r < 0)
+                return r;
         /* A child of this process has no part in it. */
-        (void)madvise(map, HEADER + 2 * size, MADV_DONTFORK);
+        vm_keep_from_children(at, HEADER + 2 * size);
         struct shm *s = mem_zalloc(sizeof(*s));
         if (!s) {
-                munmap(map, HEADER + 2 * size);
+                vm_unmap(at, HEADER + 2 * size);
                 return SP_E_NOMEM;
         }
+        void *map = (void *)(uintptr_t)at;
         uint8_t *rings = (uint8_t *)map + HEADER;
         *s = (struct shm){
                 .base = { .ops = &transport_shm,
@@ -411,37 +409,10 @@ static int shm_new(struct conn *old, int memory, size_t size, unsigned side, str
         return 0;
 }
 
-/* Memory of a size that can't change any more. */
-static int memory_new(uint64_t size)
-{
-        int fd = memfd_create("spancl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-        if (fd < 0)
-                return SP_E_LIMIT;
-        if (ftruncate(fd, (off_t)size) < 0 || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0) {
-                close(fd);
-                return SP_E_NOMEM;
-        }
-        return fd;
-}
-
-/* Is the memory of the kind that memory_new makes? Huge pages can be sealed, too, but a page that
- * is missing then is a SIGBUS. */
-static int memory_size(int fd, uint64_t *ret)
-{
-        struct stat st;
-        struct statfs fs;
-        int seals = fcntl(fd, F_GET_SEALS);
-        if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size < 0 ||
-            fstatfs(fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
-                return SP_E_PROTO;
-        *ret = (uint64_t)st.st_size;
-        return 0;
-}
-
 static int ring_size(int fd, size_t *ret)
 {
         uint64_t all;
-        int r = memory_size(fd, &all);
+        int r = shared_memory_size(fd, &all);
         if (r < 0 || all < HEADER + 2 * RING_MIN || all > HEADER + 2ull * RING_MAX)
                 return SP_E_PROTO;
         size_t size = (size_t)(all - HEADER) / 2;
@@ -466,17 +437,17 @@ int shm_offer(struct conn **c, size_t size, uint64_t arena)
         struct shm *s = NULL;
         int fds[FDS] = { -1, -1 };
         if (old->ops->caps & TRANSPORT_PASSES_FDS)
-                fds[RINGS] = memory_new(HEADER + 2 * size);
+                fds[RINGS] = shared_memory_new(HEADER + 2 * size);
         if (fds[RINGS] >= 0)
                 (void)!shm_new(old, fds[RINGS], size, 0, &s);
         if (s && arena) {
-                s->arena = fds[ARENA] = memory_new(arena);
+                s->arena = fds[ARENA] = shared_memory_new(arena);
                 s->arena_size = arena;
         }
         size_t count = !s ? 0 : fds[ARENA] < 0 ? 1 : FDS;
         int r = say(old->fd, s ? OFFERED : NOT_OFFERED, fds, count);
         if (fds[RINGS] >= 0)
-                close(fds[RINGS]);
+                (void)file_close(fds[RINGS]);
         if (s) {
                 mem_free(old);
                 *c = &s->base;
@@ -494,7 +465,7 @@ static int hear(int socket, uint8_t *ret, int ret_fds[FDS])
         return n < 0 ? (int)n : 0;
 }
 
-/* Takes over those that it uses. */
+/* Make a conn over the memory of these descriptors. It takes over those that it uses. */
 static int take(struct conn *old, int fds[FDS], struct shm **ret)
 {
         size_t size;
@@ -502,7 +473,7 @@ static int take(struct conn *old, int fds[FDS], struct shm **ret)
         if (r < 0)
                 return r;
         r = shm_new(old, fds[RINGS], size, 1, ret);
-        if (r == 0 && fds[ARENA] >= 0 && memory_size(fds[ARENA], &(*ret)->arena_size) == 0) {
+        if (r == 0 && fds[ARENA] >= 0 && shared_memory_size(fds[ARENA], &(*ret)->arena_size) == 0) {
                 (*ret)->arena = fds[ARENA];
                 fds[ARENA] = -1;
         }
@@ -527,7 +498,7 @@ int shm_accept(struct conn **c)
         }
         for (size_t i = 0; i < FDS; i++)
                 if (fds[i] >= 0)
-                        close(fds[i]);
+                        (void)file_close(fds[i]);
         if (s) {
                 atomic_store(&s->state, SHARED);
                 mem_free(old);

@@ -1,48 +1,31 @@
+#include "transport/tcp.h"
+
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/loopback.h"
-#include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/socket.h"
 #include "transport/address.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 
 enum {
         ATTEMPTS_MAX = 8,      /* addresses of one host that are tried */
         ATTEMPT_STAGGER = 250, /* ms before the next is tried as well (RFC 8305) */
 };
 
-static int resolve(const struct address *at, int flags, struct addrinfo **ret)
-{
-        char port[8];
-        struct addrinfo hints = { .ai_family = AF_UNSPEC,
-                                  .ai_socktype = SOCK_STREAM,
-                                  .ai_flags = flags | AI_NUMERICSERV };
-        snprintf(port, sizeof(port), "%u", at->port);
-        switch (getaddrinfo(at->host, port, &hints, ret)) {
-        case 0:
-                return 0;
-        case EAI_MEMORY:
-                return SP_E_NOMEM;
-        default:
-                return SP_E_HOST;
-        }
-}
-
 /* Start a connect; the descriptor, or a status. */
-static int attempt(const struct addrinfo *a, int *ret_fd)
+static int attempt(const struct socket_address *to, int *ret_fd)
 {
-        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int fd = socket_new(to);
         if (fd < 0)
-                return socket_status(errno);
-        if (connect(fd, a->ai_addr, a->ai_addrlen) < 0 && errno != EINPROGRESS) {
-                int r = socket_status(errno);
-                close(fd);
+                return stream_status(errno);
+        if (!socket_connect(fd, to) && errno != EINPROGRESS) {
+                int r = stream_status(errno);
+                (void)file_close(fd);
                 return r;
         }
         *ret_fd = fd;
@@ -57,7 +40,8 @@ struct attempts {
 
 static void note(struct attempts *t, int status)
 {
-        if (!t->status || t->status == SP_E_LINK || t->status == SP_E_HOST)
+        if (!t->status || t->status == SP_E_LINK || t->status == SP_E_HOST ||
+            t->status == SP_E_UNREACH)
                 t->status = status;
 }
 
@@ -70,29 +54,26 @@ static int harvest(struct attempts *t)
                         i++;
                         continue;
                 }
-                int fd = p->fd, error = 0;
-                socklen_t len = sizeof(error);
-                if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-                        error = errno;
+                int fd = p->fd, error = socket_error(fd);
                 *p = t->fds[--t->count];
                 if (!error)
                         return fd;
-                note(t, socket_status(error));
-                close(fd);
+                note(t, stream_status(error));
+                (void)file_close(fd);
         }
         return -1;
 }
 
 /* One address after another, each while the earlier ones go on. */
-static int connect_any(const struct addrinfo *list, int timeout_ms, int *ret_fd)
+static int connect_any(const struct socket_address *to, size_t count, int timeout_ms, int *ret_fd)
 {
         struct attempts t = { .count = 0 };
         int64_t deadline = (int64_t)(clock_now_ns() / 1000000) + timeout_ms;
         int fd = -1;
-        while (fd < 0 && (list || t.count)) {
-                if (list && t.count < ATTEMPTS_MAX) {
-                        int r = attempt(list, &t.fds[t.count].fd);
-                        list = list->ai_next;
+        while (fd < 0 && (count || t.count)) {
+                if (count && t.count < ATTEMPTS_MAX) {
+                        int r = attempt(to++, &t.fds[t.count].fd);
+                        count--;
                         if (r < 0) {
                                 note(&t, r);
                                 continue;
@@ -104,36 +85,39 @@ static int connect_any(const struct addrinfo *list, int timeout_ms, int *ret_fd)
                         note(&t, SP_E_TIMEOUT);
                         break;
                 }
-                if (list && t.count < ATTEMPTS_MAX && wait > ATTEMPT_STAGGER)
+                if (count && t.count < ATTEMPTS_MAX && wait > ATTEMPT_STAGGER)
                         wait = ATTEMPT_STAGGER;
                 if (poll(t.fds, t.count, (int)wait) > 0)
                         fd = harvest(&t);
         }
         for (nfds_t i = 0; i < t.count; i++)
-                close(t.fds[i].fd);
+                (void)file_close(t.fds[i].fd);
         if (fd < 0)
                 return t.status ? t.status : SP_E_HOST;
         *ret_fd = fd;
         return 0;
 }
 
-static bool all_loopback(const struct addrinfo *list)
+static bool all_loopback(const struct socket_address *all, size_t count)
 {
-        while (list && loopback_address(list->ai_addr))
-                list = list->ai_next;
-        return !list;
+        size_t i = 0;
+        while (i < count && loopback_address(socket_address_raw(&all[i])))
+                i++;
+        return i == count;
 }
 
 static int connect_to(const struct address *at, bool loopback, int timeout_ms, struct conn **ret)
 {
-        struct addrinfo *list;
+        struct socket_address *all;
+        size_t count;
         int fd = -1;
-        int r = resolve(at, 0, &list);
+        int r = socket_address_resolve(at->host, at->port, false, &all, &count);
         if (r < 0)
                 return r;
-        r = loopback && !all_loopback(list) ? SP_E_AUTH : connect_any(list, timeout_ms, &fd);
-        freeaddrinfo(list);
-        return r < 0 ? r : socket_conn_new(&transport_tcp, fd, ret);
+        r = loopback && !all_loopback(all, count) ? SP_E_AUTH
+                                                  : connect_any(all, count, timeout_ms, &fd);
+        free(all);
+        return r < 0 ? r : stream_conn_new(&transport_tcp, fd, ret);
 }
 
 static int tcp_connect(const char *address, int timeout_ms, struct conn **ret)
@@ -148,18 +132,14 @@ int tcp_connect_loopback(const struct address *at, int timeout_ms, struct conn *
         return connect_to(at, true, timeout_ms, ret);
 }
 
-static int bind_one(const struct addrinfo *a, bool both, int *ret_fd)
+static int bind_one(const struct socket_address *at, bool both, int *ret_fd)
 {
-        int one = 1, zero = 0;
-        int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int fd = socket_new(at);
         if (fd < 0)
-                return socket_status(errno);
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-        if (a->ai_family == AF_INET6)
-                (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, both ? &zero : &one, sizeof(one));
-        if (bind(fd, a->ai_addr, a->ai_addrlen) < 0) {
-                int r = socket_status(errno);
-                close(fd);
+                return stream_status(errno);
+        if (!socket_bind(fd, at, both)) {
+                int r = stream_status(errno);
+                (void)file_close(fd);
                 return r;
         }
         *ret_fd = fd;
@@ -168,15 +148,11 @@ static int bind_one(const struct addrinfo *a, bool both, int *ret_fd)
 
 void tcp_name_listener(struct listener *l)
 {
-        struct sockaddr_storage a;
-        socklen_t len = sizeof(a);
+        struct socket_address a;
         struct address at = { .ops = &transport_tcp };
-        char port[8], text[ADDRESS_MAX];
-        if (getsockname(l->fd, (struct sockaddr *)&a, &len) < 0 ||
-            getnameinfo((struct sockaddr *)&a, len, at.host, sizeof(at.host), port, sizeof(port),
-                        NI_NUMERICHOST | NI_NUMERICSERV))
+        char text[ADDRESS_MAX];
+        if (!socket_own_address(l->fd, &a) || !socket_address_text(&a, at.host, &at.port))
                 return;
-        at.port = (unsigned)atoi(port);
         address_put(&at, text);
         snprintf(l->address, sizeof(l->address), "%.255s", text);
 }
@@ -184,41 +160,32 @@ void tcp_name_listener(struct listener *l)
 static int tcp_listen(const char *address, struct listener **ret)
 {
         struct address at;
-        struct addrinfo *list;
+        struct socket_address *all, any;
+        size_t count;
         int r = address_parse(address, &at);
         if (r < 0)
                 return r;
         bool both = !strcmp(at.host, "*");
         if (both)
                 strcpy(at.host, "::");
-        r = resolve(&at, AI_PASSIVE, &list);
+        r = socket_address_resolve(at.host, at.port, true, &all, &count);
         if (r < 0)
                 return r;
         int fd = -1;
-        r = bind_one(list, both, &fd);
-        for (const struct addrinfo *a = list->ai_next; r == SP_E_HOST && a; a = a->ai_next)
-                r = bind_one(a, both, &fd);
-        freeaddrinfo(list);
+        r = SP_E_HOST;
+        for (size_t i = 0; r == SP_E_HOST && i < count; i++)
+                r = bind_one(&all[i], both, &fd);
+        free(all);
         if (r == SP_E_HOST && both) { /* a host without IPv6 */
-                struct sockaddr_in any = { .sin_family = AF_INET,
-                                           .sin_port = htons((uint16_t)at.port) };
-                struct addrinfo a = { .ai_family = AF_INET,
-                                      .ai_addr = (struct sockaddr *)&any,
-                                      .ai_addrlen = sizeof(any) };
-                r = bind_one(&a, false, &fd);
+                socket_address_any_ip4(at.port, &any);
+                r = bind_one(&any, false, &fd);
         }
         if (r < 0)
                 return r;
-        r = socket_listener_new(&transport_tcp, fd, ret);
+        r = stream_listener_new(&transport_tcp, fd, ret);
         if (!r)
                 tcp_name_listener(*ret);
         return r;
-}
-
-static void tcp_listener_close(struct listener *l)
-{
-        close(l->fd);
-        mem_free(l);
 }
 
 const struct transport_ops transport_tcp = {
@@ -227,9 +194,9 @@ const struct transport_ops transport_tcp = {
                 TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = tcp_connect,
         .listen = tcp_listen,
-        .accept = socket_accept,
-        .listener_close = tcp_listener_close,
-        .sendv = socket_sendv,
-        .recvv = socket_recvv,
-        .close = socket_close,
+        .accept = stream_accept,
+        .listener_close = stream_listener_close,
+        .sendv = stream_sendv,
+        .recvv = stream_recvv,
+        .close = stream_close,
 };

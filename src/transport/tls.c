@@ -1,14 +1,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "transport/ktls.h"
-#include "transport/socket.h"
+#include "os/file.h"
+#include "os/net/ktls.h"
+#include "os/net/socket.h"
+#include "os/wakeup.h"
+#include "transport/stream.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 #define LOG "tls"
 
@@ -48,7 +50,7 @@ struct tls_conn {
         struct conn base; /* fd: the socket, or `ready` while something is left in memory */
         const struct crypto_ops *crypto;
         int socket;
-        int ready;                  /* an eventfd that is always readable; -1: not made yet */
+        int ready;                  /* a wake-up that is always readable; -1: not made yet */
         struct crypto_shake *shake; /* NULL: done */
         enum crypto_cipher cipher;
         struct tls_peer peer;
@@ -95,8 +97,10 @@ static bool half_start(struct tls_conn *t, struct half *h, bool seal)
 static bool half_to_kernel(struct tls_conn *t, struct half *h, bool seal)
 {
         struct crypto_raw raw;
+        enum ktls_cipher cipher =
+                t->cipher == CRYPTO_AES_128_GCM ? KTLS_AES_128_GCM : KTLS_CHACHA20_POLY1305;
         bool ok = t->crypto->key_raw(t->cipher, h->secret, &raw) &&
-                  ktls_key(t->socket, seal, t->cipher, &raw, h->seq);
+                  ktls_key(t->socket, seal, cipher, raw.key, raw.iv, h->seq);
         explicit_bzero(&raw, sizeof(raw));
         if (!ok)
                 return false;
@@ -116,8 +120,9 @@ static bool half_renew(struct tls_conn *t, struct half *h, bool seal)
                 return half_start(t, h, seal);
         bool ok = half_to_kernel(t, h, seal);
         if (!ok)
-                log_info(LOG,
-                         "a key is worn out, and this kernel takes no other: the connection ends");
+                log_info(
+                        LOG,
+                        "a key has to be renewed, and this kernel takes no second one: the connection ends");
         return ok;
 }
 
@@ -153,10 +158,7 @@ static ssize_t read_some(struct tls_conn *t, uint8_t *out, size_t size)
         size_t most = t->head_have < HEAD ? HEAD - t->head_have : t->body_left;
         if (t->careful)
                 size = size < most ? size : most;
-        ssize_t n;
-        do
-                n = recv(t->socket, out, size, MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
+        ssize_t n = socket_receive(t->socket, out, size);
         if (n <= 0 || !t->careful)
                 return n;
         if (t->head_have == HEAD) {
@@ -181,9 +183,7 @@ static int shake_send(struct tls_conn *t)
         size_t n;
         while ((n = t->crypto->shake_output(t->shake, data, sizeof(data))))
                 for (size_t at = 0; at < n;) {
-                        ssize_t r = send(t->socket, data + at, n - at, MSG_NOSIGNAL | MSG_DONTWAIT);
-                        if (r < 0 && errno == EINTR)
-                                continue;
+                        ssize_t r = socket_send(t->socket, data + at, n - at);
                         if (r <= 0)
                                 return SP_E_LINK;
                         at += (size_t)r;
@@ -373,13 +373,9 @@ static ssize_t tls_sendv(struct conn *c, const struct iovec *iov, int n)
         if (t->out_at == t->out_end && pack(t, iov, n) < 0)
                 return SP_E_LINK;
         while (t->out_at < t->out_end) {
-                ssize_t r = send(t->socket, t->out + t->out_at, t->out_end - t->out_at,
-                                 MSG_NOSIGNAL | MSG_DONTWAIT);
-                if (r < 0 && errno == EINTR)
-                        continue;
+                ssize_t r = socket_send(t->socket, t->out + t->out_at, t->out_end - t->out_at);
                 if (r <= 0)
-                        return r < 0 && (errno == EAGAIN || errno == ENOBUFS) ? SP_E_AGAIN
-                                                                              : SP_E_LINK;
+                        return r < 0 && socket_would_wait(errno) ? SP_E_AGAIN : SP_E_LINK;
                 t->out_at += (size_t)r;
         }
         return t->taken ? (ssize_t)t->taken : SP_E_LINK;
@@ -401,7 +397,7 @@ static size_t record_size(struct tls_conn *t)
         return !t->broken && have >= HEAD + size ? HEAD + size : 0;
 }
 
-/* Of the other side's TLS itself. 0, or the connection has no use any more. */
+/* Handle a record of the other side's TLS itself. 0; SP_E_LINK: the connection ends. */
 static int control(struct tls_conn *t, uint8_t type, const uint8_t *p, size_t size)
 {
         if (type == TYPE_HANDSHAKE && size == sizeof(key_update) && !memcmp(p, key_update, size) &&
@@ -504,15 +500,16 @@ static bool show_rest(struct tls_conn *t)
 {
         bool rest = t->plain_at < t->plain_end || record_size(t) || t->broken;
         if (rest && t->ready < 0) {
-                t->ready = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+                t->ready = wakeup_new();
                 if (t->ready < 0)
                         return false;
+                wakeup_set(t->ready);
         }
         t->base.fd = rest ? t->ready : t->socket;
         return true;
 }
 
-/* Of the other side's TLS itself, as it came from the kernel: `size` bytes, which are in `iov`. 0; SP_E_LINK. */
+/* Handle such a record that the kernel has opened: its `size` bytes are in `iov`. 0; SP_E_LINK. */
 static int control_from_kernel(struct tls_conn *t, uint8_t type, const struct iovec *iov,
                                size_t size)
 {
@@ -547,7 +544,7 @@ static ssize_t recv_by_kernel(struct tls_conn *t, const struct iovec *iov, int n
         return SP_E_LINK;
 }
 
-/* Once, what came behind a handshake having been read. */
+/* Let the kernel open records, once the bytes behind the handshake have been read. */
 static bool rest_to_kernel(struct tls_conn *t)
 {
         if (!t->rx_later || t->in_at < t->in_end)
@@ -603,9 +600,9 @@ static void tls_close(struct conn *c)
         t->crypto->shake_free(t->shake);
         half_fini(t, &t->tx);
         half_fini(t, &t->rx);
-        close(t->socket);
+        (void)file_close(t->socket);
         if (t->ready >= 0)
-                close(t->ready);
+                (void)file_close(t->ready);
         mem_free(t->out);
         mem_free(t->in);
         mem_free(t->plain);
@@ -616,7 +613,7 @@ static int make(const struct crypto_ops *crypto, int fd, struct tls_conn **ret)
 {
         struct conn *plain;
         struct tls_conn *t = mem_zalloc(sizeof(*t));
-        int r = socket_conn_new(&transport_tcp, fd, &plain); /* its options */
+        int r = stream_conn_new(&transport_tcp, fd, &plain); /* its options */
         if (r < 0 || !t) {
                 if (!r)
                         conn_close(plain);
@@ -696,7 +693,7 @@ int tls_import(int fd, const uint8_t state[TLS_STATE_SIZE], struct conn **ret)
         struct tls_conn *t;
         struct state s;
         if (!crypto) {
-                close(fd);
+                (void)file_close(fd);
                 return SP_E_UNSUPP;
         }
         int r = make(crypto, fd, &t);

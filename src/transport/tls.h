@@ -65,7 +65,7 @@ const struct tls_peer *tls_peer(const struct conn *c);
  * if the status says it all. */
 const char *tls_reason(void);
 
-/* Whether the kernel may seal and open the records (transport/ktls.h). Applies to conns made from
+/* Whether the kernel may seal and open the records (os/net/ktls.h). Applies to conns made from
  * now on; set before the first. */
 extern bool tls_by_kernel;
 

@@ -13,13 +13,4 @@ SP_NODISCARD int tls_conn_new(const struct crypto_ops *crypto, int fd, struct cr
  * closed; SP_E_AUTH: it failed, and tls_reason says why. */
 SP_NODISCARD int tls_conn_shake(struct conn *c);
 
-/* struct transport_ops; src/transport/tls_dial.c. */
-int tls_connect(const char *address, int timeout_ms, struct conn **ret);
-int tls_listen(const char *address, struct listener **ret);
-int tls_listener_accept(struct listener *l, struct conn **ret);
-void tls_listener_close(struct listener *l);
-
-/* Set tls_reason. */
-void tls_because(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 #endif

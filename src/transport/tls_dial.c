@@ -1,16 +1,17 @@
-#include <dlfcn.h>
+#include "transport/tls_dial.h"
+
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/once.h"
+#include "os/process/library.h"
 #include "transport/address.h"
 #include "transport/tls_conn.h"
 
@@ -33,17 +34,17 @@ void tls_because(const char *fmt, ...)
 
 /* ---- the module ----------------------------------------------------------------------------- */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct once once = ONCE_INIT;
 static const struct crypto_ops *module;
 static char module_text[KEYS_TEXT_MAX];
 
-static void *open_module(void)
+static struct library *open_module(void)
 {
         char path[PATH_MAX];
         if (installed_find(MODULE, path)) {
-                void *m = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+                struct library *m = library_load(path, LIBRARY_FOR_EVER);
                 if (!m)
-                        snprintf(module_text, sizeof(module_text), "%s", dlerror());
+                        snprintf(module_text, sizeof(module_text), "%s", library_error());
                 return m;
         }
         snprintf(module_text, sizeof(module_text),
@@ -53,8 +54,8 @@ static void *open_module(void)
 
 static void load(void)
 {
-        void *m = open_module();
-        const struct crypto_ops *ops = m ? dlsym(m, CRYPTO_SYMBOL) : NULL;
+        struct library *m = open_module();
+        const struct crypto_ops *ops = m ? library_symbol(m, CRYPTO_SYMBOL) : NULL;
         if (ops && ops->version == CRYPTO_VERSION)
                 module = ops;
         else if (m)
@@ -63,7 +64,7 @@ static void load(void)
 
 const struct crypto_ops *tls_crypto(char text[KEYS_TEXT_MAX])
 {
-        pthread_once(&once, load);
+        once_run(&once, load);
         if (!module)
                 snprintf(text, KEYS_TEXT_MAX, "%s", module_text);
         return module;

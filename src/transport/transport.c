@@ -1,12 +1,11 @@
 #include "transport/transport.h"
 
-#include <linux/tcp.h> /* more of tcp_info than libc's */
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include "transport/socket.h"
+#include "os/file.h"
+#include "os/net/socket.h"
+#include "os/process/process.h"
+#include "transport/stream.h"
 #include "transport/tls.h"
 
 const char *conn_name(const struct conn *c)
@@ -15,16 +14,35 @@ const char *conn_name(const struct conn *c)
         return tls ? tls : c->ops->name;
 }
 
+/* False: it is not TCP, or the system does not tell. */
+static bool tcp_state_of(const struct conn *c, struct socket_tcp_state *ret)
+{
+        return (c->ops == &transport_tcp || c->ops == &transport_tls ||
+                c->ops == &transport_checked) &&
+               socket_tcp_state(c->room_fd, ret);
+}
+
 uint64_t conn_rate(const struct conn *c)
 {
-        struct tcp_info info;
-        socklen_t size = sizeof(info);
-        if ((c->ops != &transport_tcp && c->ops != &transport_tls &&
-             c->ops != &transport_checked) ||
-            getsockopt(c->room_fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
-            size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
-                return 0;
-        return info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate;
+        struct socket_tcp_state tcp;
+        return tcp_state_of(c, &tcp) ? tcp.rate : 0;
+}
+
+/* A receiver that reads nothing closes its window. Its system acknowledges the probes of the window all the same, so
+ * these count as bytes that were sent. Between two probes nothing is owed, however long that takes. */
+enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_t now_ns)
+{
+        struct socket_tcp_state tcp;
+        if (!transport_timeout_ms || !tcp_state_of(c, &tcp))
+                return SILENCE_NONE;
+        uint64_t age_ns = tcp.heard_ms * UINT64_C(1000000);
+        if (!tcp.owes)
+                k->since_ns = 0;
+        else if (!k->since_ns || now_ns - k->since_ns > age_ns)
+                k->since_ns = now_ns;
+        if (k->since_ns && now_ns - k->since_ns >= transport_timeout_ms * UINT64_C(1000000))
+                return SILENCE_LOST;
+        return tcp.owes || tcp.unsent ? SILENCE_OWES : SILENCE_NONE;
 }
 
 int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
@@ -83,42 +101,32 @@ int conn_wait(struct conn *c, bool in, bool out, int timeout_ms)
 
 bool conn_user(const struct conn *c, unsigned *ret)
 {
-        struct ucred who;
-        socklen_t size = sizeof(who);
-        if (!(c->ops->caps & TRANSPORT_KNOWS_USER) ||
-            getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
-                return false;
-        *ret = who.uid;
-        return true;
+        return c->ops->caps & TRANSPORT_KNOWS_USER && socket_other_user(c->fd, ret);
 }
 
 bool conn_is_own_user(const struct conn *c)
 {
         unsigned uid;
-        return conn_user(c, &uid) && (uid == geteuid() || !uid);
+        return conn_user(c, &uid) && (uid == process_user() || !uid);
 }
 
 int conn_from_fd(int fd, struct conn **ret)
 {
-        struct sockaddr_storage a;
-        socklen_t len = sizeof(a);
-        int type;
-        socklen_t type_len = sizeof(type);
-        if (getsockname(fd, (struct sockaddr *)&a, &len) < 0 ||
-            getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0 || type != SOCK_STREAM) {
-                close(fd);
+        struct socket_address a;
+        if (!socket_own_address(fd, &a) || !socket_is_stream(fd)) {
+                (void)file_close(fd);
                 return SP_E_INVAL;
         }
-        switch (a.ss_family) {
-        case AF_INET:
-        case AF_INET6:
-                return socket_conn_new(&transport_tcp, fd, ret);
-        case AF_UNIX:
-                return socket_conn_new(&transport_unix, fd, ret);
-        case AF_VSOCK:
-                return socket_conn_new(&transport_vsock_plain, fd, ret);
+        switch (socket_address_family(&a)) {
+        case SOCKET_IP4:
+        case SOCKET_IP6:
+                return stream_conn_new(&transport_tcp, fd, ret);
+        case SOCKET_UNIX:
+                return stream_conn_new(&transport_unix, fd, ret);
+        case SOCKET_VM:
+                return stream_conn_new(&transport_vsock_plain, fd, ret);
         default:
-                close(fd);
+                (void)file_close(fd);
                 return SP_E_INVAL;
         }
 }
@@ -141,7 +149,7 @@ int conn_import(int fd, struct bytes state, struct conn **ret)
                 return conn_from_fd(fd, ret);
         if (state.size == TLS_STATE_SIZE)
                 return tls_import(fd, state.data, ret);
-        close(fd);
+        (void)file_close(fd);
         return SP_E_INVAL;
 }
 

@@ -31,8 +31,9 @@
 struct conn;
 struct listener;
 
-/* A TCP conn is lost after so many milliseconds without a sign of life from the other host. 0: when
- * the system says so. Applies to conns made from now on; set before the first. */
+/* A TCP conn is lost after so many milliseconds without a sign of life from the other host: the
+ * system's probes of idle hosts, and conn_silence. 0: when the system says so. Applies to conns made
+ * from now on; set before the first. */
 extern unsigned transport_timeout_ms;
 
 /* Properties of a transport's conns, and of its addresses. The code outside src/transport asks for
@@ -66,7 +67,7 @@ struct transport_ops {
         /* TRANSPORT_ENCRYPTED: the transport below the encryption, which takes TLS. Else NULL. */
         const struct transport_ops *below;
 
-        /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
+        /* Connect, waiting at most timeout_ms. SP_E_HOST, SP_E_UNREACH, SP_E_REFUSED, SP_E_TIMEOUT, SP_E_LINK,
          * SP_E_INVAL (address), SP_E_NOMEM; unix: SP_E_AUTH (this user may not open the socket);
          * tls: SP_E_AUTH, SP_E_UNSUPP, see tls_reason. */
         int (*connect)(const char *address, int timeout_ms, struct conn **ret);
@@ -154,6 +155,19 @@ const char *conn_name(const struct conn *c);
  * tell, or this side has sent less than the connection could take. */
 uint64_t conn_rate(const struct conn *c);
 
+/* Does the other host acknowledge the bytes that this side sent? The answer is about the host, not
+ * the process: a process that reads nothing for hours is not silent. Zeroed memory is a clock that
+ * does not run; ask again each quarter of transport_timeout_ms while bytes are owed. */
+struct silence_clock {
+        uint64_t since_ns; /* the host owes an acknowledgement; 0: it does not */
+};
+enum silence {
+        SILENCE_NONE, /* all is acknowledged, or the transport can't tell */
+        SILENCE_OWES, /* not all; ask again */
+        SILENCE_LOST, /* nothing was for transport_timeout_ms */
+};
+enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_t now_ns);
+
 /* Make a conn over a connected stream socket, which this call takes over, also when it fails. For
  * descriptors received from another process. SP_E_NOMEM, SP_E_INVAL. */
 SP_NODISCARD int conn_from_fd(int fd, struct conn **ret);
@@ -173,39 +187,6 @@ SP_NODISCARD int conn_export(struct conn *c, struct buf *ret);
 /* Make a conn of an exported one. `fd` is taken over, also when it fails. SP_E_NOMEM, SP_E_INVAL,
  * SP_E_UNSUPP. */
 SP_NODISCARD int conn_import(int fd, struct bytes state, struct conn **ret);
-
-/* Replace a Unix socket by shared memory (shm.c). Both sides have agreed on it and stand at the
- * same point of the stream; one offers, the other accepts. `*c` is replaced, or closed on failure.
- * If either side can't share memory, both go on over the socket.
- *
- * `size` is the size of the ring of each direction, a power of two. `arena` is the size of memory
- * for other purposes, whose pages are allocated when they are touched; 0: none. shm_accept returns
- * SP_E_AGAIN, and `*c` is unchanged, while the offer has not arrived. SP_E_LINK; shm_accept also
- * SP_E_PROTO. */
-SP_NODISCARD int shm_offer(struct conn **c, size_t size, uint64_t arena);
-SP_NODISCARD int shm_accept(struct conn **c);
-
-/* The memory that both sides have in common. Returns its descriptor, which can be mapped and stays
- * the conn's, and its size, which can't change. -1: there is none. */
-int conn_arena(const struct conn *c, uint64_t *ret_size);
-
-/* Use these bytes, which both sides of a conn over shared memory have mapped, as bounce buffer
- * (transport/bounce.h). Data received into them, and large pieces sent from them, are copied once.
- * Call it before the first byte. They stay mapped until the conn is closed. TRANSPORT_PLACED's rule
- * applies to places in them. On other conns the call does nothing. */
-void conn_bounce(struct conn *c, void *base, uint64_t size);
-
-/* Do bytes go straight into the given place, as TRANSPORT_PLACED says? */
-bool conn_places(const struct conn *c);
-
-/* True while the other side copies between this side's memory and its own, or owes an answer where
- * to copy. That is over soon. Call it on the receiving thread. */
-bool conn_is_engaged(const struct conn *c);
-
-/* Make a connected pair of conns of the in-process transport. `rendezvous`: bytes go straight from
- * the sender's memory to the receiver's, so sendv takes bytes only when they have been received;
- * for bulk lanes. SP_E_NOMEM, SP_E_LIMIT. */
-SP_NODISCARD int inproc_pair(bool rendezvous, struct conn *ret[2]);
 
 /* NULL is allowed; returns NULL. */
 struct conn *conn_close(struct conn *c);

@@ -1,94 +1,87 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include "base/mem.h"
-#include "transport/socket.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/net/socket.h"
+#include "transport/stream.h"
 
-static int parse(const char *address, struct sockaddr_un *ret)
+static const char scheme[] = "unix:";
+
+static int parse(const char *address, const char **ret_path, struct socket_address *ret)
 {
-        const char *path = address + 5;
-        if (strncmp(address, "unix:", 5) || !*path || strlen(path) >= sizeof(ret->sun_path))
-                return SP_E_INVAL;
-        *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-        strcpy(ret->sun_path, path);
-        return 0;
+        size_t n = sizeof(scheme) - 1;
+        *ret_path = address + n;
+        return !strncmp(address, scheme, n) && socket_address_of_path(*ret_path, ret) ? 0
+                                                                                      : SP_E_INVAL;
 }
 
 static int unix_connect(const char *address, int timeout_ms, struct conn **ret)
 {
-        struct sockaddr_un a;
-        int r = parse(address, &a);
+        struct socket_address a;
+        const char *path;
+        int r = parse(address, &path, &a);
         if (r < 0)
                 return r;
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int fd = socket_new(&a);
         if (fd < 0)
-                return socket_status(errno);
-        /* Connecting waits while the listener's backlog is full; that wait takes the send timeout. */
-        struct timeval tv = { .tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000 };
-        (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-        do
-                r = connect(fd, (struct sockaddr *)&a, sizeof(a));
-        while (r < 0 && errno == EINTR);
-        if (r < 0) {
+                return stream_status(errno);
+        if (!socket_connect_wait(fd, &a, (unsigned)timeout_ms)) {
                 r = errno == EAGAIN   ? SP_E_TIMEOUT
                     : errno == EACCES ? SP_E_AUTH
-                                      : socket_status(errno);
-                close(fd);
+                                      : stream_status(errno);
+                (void)file_close(fd);
                 return r;
         }
-        return socket_conn_new(&transport_unix, fd, ret);
+        return stream_conn_new(&transport_unix, fd, ret);
 }
 
 /* Take away a socket file that nobody listens on any more. */
-static bool remove_stale(const struct sockaddr_un *a)
+static bool remove_stale(const char *path, const struct socket_address *a)
 {
-        struct stat st;
-        if (lstat(a->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+        struct file_info info;
+        if (!file_info(path, false, &info) || info.kind != FILE_IS_SOCKET)
                 return false;
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int fd = socket_new(a);
         if (fd < 0)
                 return false;
-        bool stale =
-                connect(fd, (const struct sockaddr *)a, sizeof(*a)) < 0 && errno == ECONNREFUSED;
-        close(fd);
-        return stale && !unlink(a->sun_path);
+        bool stale = !socket_connect(fd, a) && errno == ECONNREFUSED;
+        (void)file_close(fd);
+        return stale && file_unlink(path);
 }
 
 static int unix_listen(const char *address, struct listener **ret)
 {
-        struct sockaddr_un a;
-        int r = parse(address, &a);
+        struct socket_address a;
+        const char *path;
+        int r = parse(address, &path, &a);
         if (r < 0)
                 return r;
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int fd = socket_new(&a);
         if (fd < 0)
-                return socket_status(errno);
-        r = bind(fd, (struct sockaddr *)&a, sizeof(a));
-        if (r < 0 && errno == EADDRINUSE && remove_stale(&a))
-                r = bind(fd, (struct sockaddr *)&a, sizeof(a));
-        if (r < 0) {
-                r = errno == ENOENT ? SP_E_INVAL : socket_status(errno);
-                close(fd);
+                return stream_status(errno);
+        bool bound = socket_bind(fd, &a, false);
+        if (!bound && errno == EADDRINUSE && remove_stale(path, &a))
+                bound = socket_bind(fd, &a, false);
+        if (!bound) {
+                r = errno == ENOENT ? SP_E_INVAL : stream_status(errno);
+                (void)file_close(fd);
                 return r;
         }
-        r = socket_listener_new(&transport_unix, fd, ret);
+        r = stream_listener_new(&transport_unix, fd, ret);
         if (r < 0)
-                unlink(a.sun_path);
+                (void)file_unlink(path);
         else
-                snprintf((*ret)->address, sizeof((*ret)->address), "unix:%s", a.sun_path);
+                snprintf((*ret)->address, sizeof((*ret)->address), "%s%s", scheme, path);
         return r;
 }
 
 static void unix_listener_close(struct listener *l)
 {
         if (!l->inherited)
-                unlink(l->address + 5);
-        close(l->fd);
-        mem_free(l);
+                (void)file_unlink(l->address + sizeof(scheme) - 1);
+        stream_listener_close(l);
 }
 
 const struct transport_ops transport_unix = {
@@ -97,9 +90,9 @@ const struct transport_ops transport_unix = {
                 TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = unix_connect,
         .listen = unix_listen,
-        .accept = socket_accept,
+        .accept = stream_accept,
         .listener_close = unix_listener_close,
-        .sendv = socket_sendv,
-        .recvv = socket_recvv,
-        .close = socket_close,
+        .sendv = stream_sendv,
+        .recvv = stream_recvv,
+        .close = stream_close,
 };

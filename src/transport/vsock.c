@@ -5,39 +5,36 @@
  * The kernel notices at once if the other machine has ended, but not if it is paused: no time-out
  * applies. Bytes cannot be lost or altered. */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <linux/vm_sockets.h>
-
-#include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/socket.h"
+#include "os/poll.h"
 #include "transport/address.h"
-#include "transport/socket.h"
+#include "transport/stream.h"
 #include "transport/tls_conn.h"
+#include "transport/tls_dial.h"
 
 static const char any[] = "any";
 
-static int parse(const char *address, struct sockaddr_vm *ret)
+static int parse(const char *address, uint32_t *ret_machine, struct socket_address *ret)
 {
         struct address at;
         int r = address_parse(address, &at);
         size_t digits = strspn(at.host, "0123456789");
         if (r < 0)
                 return r;
-        *ret = (struct sockaddr_vm){ .svm_family = AF_VSOCK,
-                                     .svm_port = at.port ? at.port : VMADDR_PORT_ANY,
-                                     .svm_cid = VMADDR_CID_ANY };
-        if (!strcmp(at.host, any))
-                return 0;
-        unsigned long long cid = strtoull(at.host, NULL, 10);
-        if (at.host[digits] || digits > 10 || cid >= VMADDR_CID_ANY)
-                return SP_E_INVAL;
-        ret->svm_cid = (unsigned)cid;
+        unsigned long long machine = SOCKET_VM_ANY;
+        if (strcmp(at.host, any) != 0) {
+                machine = strtoull(at.host, NULL, 10);
+                if (at.host[digits] || digits > 10 || machine >= SOCKET_VM_ANY)
+                        return SP_E_INVAL;
+        }
+        *ret_machine = (uint32_t)machine;
+        socket_address_of_vm(*ret_machine, at.port ? at.port : SOCKET_VM_ANY, ret);
         return 0;
 }
 
@@ -51,7 +48,7 @@ static int status_of(int error)
         case ENETUNREACH:
                 return SP_E_HOST;
         default:
-                return socket_status(error);
+                return stream_status(error);
         }
 }
 
@@ -60,69 +57,63 @@ static int finish(int fd, int timeout_ms)
 {
         struct pollfd p = { .fd = fd, .events = POLLOUT };
         uint64_t deadline_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
-        int error = 0, n;
-        socklen_t len = sizeof(error);
+        int n;
         do
                 n = poll(&p, 1, clock_poll_ms(deadline_ns));
         while (n < 0 && errno == EINTR);
         if (n <= 0)
                 return n < 0 ? errno : ETIMEDOUT;
-        return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
+        return socket_error(fd);
 }
 
 static int vsock_connect(const char *address, int timeout_ms, struct conn **ret)
 {
-        struct sockaddr_vm a;
-        int r = parse(address, &a);
-        if (r < 0 || a.svm_cid == VMADDR_CID_ANY)
+        struct socket_address a;
+        uint32_t machine;
+        int r = parse(address, &machine, &a);
+        if (r < 0 || machine == SOCKET_VM_ANY)
                 return SP_E_INVAL;
-        int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int fd = socket_new(&a);
         if (fd < 0)
                 return status_of(errno);
-        int error = connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ? errno : 0;
+        int error = socket_connect(fd, &a) ? 0 : errno;
         if (error == EINPROGRESS)
                 error = finish(fd, timeout_ms);
         if (!error)
-                return socket_conn_new(&transport_vsock_plain, fd, ret);
-        close(fd);
+                return stream_conn_new(&transport_vsock_plain, fd, ret);
+        (void)file_close(fd);
         return status_of(error);
 }
 
 static int vsock_listen(const char *address, struct listener **ret)
 {
-        struct sockaddr_vm a;
-        socklen_t len = sizeof(a);
+        struct socket_address a;
         struct address at = { .ops = &transport_vsock_plain };
+        uint32_t machine, port;
         char text[ADDRESS_MAX];
-        int r = parse(address, &a);
+        int r = parse(address, &machine, &a);
         if (r < 0)
                 return r;
-        int fd = socket(AF_VSOCK, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int fd = socket_new(&a);
         if (fd < 0)
                 return status_of(errno);
-        if (bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
-            getsockname(fd, (struct sockaddr *)&a, &len) < 0) {
+        if (!socket_bind(fd, &a, false) || !socket_own_address(fd, &a)) {
                 r = status_of(errno);
-                close(fd);
+                (void)file_close(fd);
                 return r;
         }
-        r = socket_listener_new(&transport_vsock_plain, fd, ret);
+        r = stream_listener_new(&transport_vsock_plain, fd, ret);
         if (r < 0)
                 return r;
-        at.port = a.svm_port;
-        if (a.svm_cid == VMADDR_CID_ANY)
+        socket_address_vm(&a, &machine, &port);
+        at.port = port;
+        if (machine == SOCKET_VM_ANY)
                 strcpy(at.host, any);
         else
-                snprintf(at.host, sizeof(at.host), "%u", a.svm_cid);
+                snprintf(at.host, sizeof(at.host), "%u", machine);
         address_put(&at, text);
         snprintf((*ret)->address, sizeof((*ret)->address), "%.255s", text);
         return 0;
-}
-
-static void vsock_listener_close(struct listener *l)
-{
-        close(l->fd);
-        mem_free(l);
 }
 
 const struct transport_ops transport_vsock_plain = {
@@ -130,11 +121,11 @@ const struct transport_ops transport_vsock_plain = {
         .caps = TRANSPORT_HOSTS | TRANSPORT_TAKES_TLS | TRANSPORT_DIRECT | TRANSPORT_WIDE,
         .connect = vsock_connect,
         .listen = vsock_listen,
-        .accept = socket_accept,
-        .listener_close = vsock_listener_close,
-        .sendv = socket_sendv,
-        .recvv = socket_recvv,
-        .close = socket_close,
+        .accept = stream_accept,
+        .listener_close = stream_listener_close,
+        .sendv = stream_sendv,
+        .recvv = stream_recvv,
+        .close = stream_close,
 };
 
 /* Its conns are those of transport_tls. */

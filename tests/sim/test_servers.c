@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include <spancl/availability.h>
+
 #include "support/setup.h"
 
 static bool is_available(cl_device_id d)
@@ -56,6 +58,53 @@ TEST(while_a_server_is_disconnected_calls_fail_and_what_is_in_flight_is_kept)
                 assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
                 setup_check(&s, 0, 6);
                 assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+                setup_end(&s);
+        }
+}
+
+static void CL_CALLBACK on_change(cl_device_id d, cl_bool available, void *user)
+{
+        (void)d;
+        (void)available;
+        ++*(unsigned *)user;
+}
+
+TEST(calls_wait_for_a_server_until_the_application_asks_to_be_told)
+{
+        for (uint64_t seed = 1; seed <= 50; seed++) {
+                struct setup s;
+                unsigned calls = 0;
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 1,
+                                                      .delay_ns = 1000000,
+                                                      .reconnect_ns = 1000000000000,
+                                                      .wait_ns = UINT64_MAX,
+                                                      .watchers_fail = true });
+                for (uint32_t round = 1; round <= 3; round++) {
+                        sim_cut_client(s.sim, 0);
+                        assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                        setup_check(&s, 0, round);
+                }
+                assert_true(is_available(s.devices[0]));
+                sim_cut_client(s.sim, 0);
+                sim_run(s.sim, 1);
+                /* Also in the middle of an outage. */
+                assert_int_equal(
+                        clSetDeviceAvailabilityCallbackSPANCL(s.devices[0], on_change, &calls),
+                        CL_SUCCESS);
+                run_until(&s, false);
+                assert_int_equal(clFinish(s.queues[0]), CL_DEVICE_NOT_AVAILABLE);
+                run_until(&s, true);
+                assert_true(calls >= 1);
+                setup_check(&s, 0, 3);
+                sim_cut_client(s.sim, 0);
+                run_until(&s, false);
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_DEVICE_NOT_AVAILABLE);
+                run_until(&s, true);
+                assert_int_equal(clSetDeviceAvailabilityCallbackSPANCL(s.devices[0], NULL, NULL),
+                                 CL_SUCCESS);
+                sim_cut_client(s.sim, 0);
+                setup_check(&s, 0, 3);
                 setup_end(&s);
         }
 }
@@ -299,6 +348,7 @@ int main(void)
                 cmocka_unit_test(a_server_that_does_not_come_back_in_time_is_lost),
                 cmocka_unit_test(
                         a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session),
+                cmocka_unit_test(calls_wait_for_a_server_until_the_application_asks_to_be_told),
                 cmocka_unit_test(a_device_that_does_not_come_back_stays_unavailable),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "loop/server_loop.h"
 #include "os/clock.h"
+#include "transport/other_end.h"
 
 static int on_clock_reply(void *user, const struct wire_clock_reply *m)
 {
@@ -42,6 +43,14 @@ static int on_peer_lost(void *user, const struct wire_peer_lost *m)
         return 0;
 }
 
+/* Every dial says that its side takes them. */
+static int on_notice(void *user, const struct wire_notice *m)
+{
+        (void)user;
+        (void)m;
+        return 0;
+}
+
 static int on_message(void *user, struct bytes msg)
 {
         static const struct wire_handlers handlers = {
@@ -49,6 +58,7 @@ static int on_message(void *user, struct bytes msg)
                 .event_done = on_event_done,
                 .close = on_close,
                 .peer_lost = on_peer_lost,
+                .notice = on_notice,
         };
         return wire_dispatch(&handlers, user, msg);
 }
@@ -92,6 +102,13 @@ void probe_fini(struct probe *p)
         session_free(p->session);
         mem_free(p->data);
         *p = (struct probe){ 0 };
+}
+
+void probe_drop(struct probe *p, unsigned lane)
+{
+        if (p->lanes[lane].conn)
+                conn_reset(p->lanes[lane].conn);
+        link_down(&p->lanes[lane]);
 }
 
 int probe_attach(struct probe *p, unsigned lane)
@@ -199,7 +216,7 @@ static int finish(struct probe *p, int r)
         if (!r && p->event_status)
                 r = SP_E_UNSUPP;
         if (r < 0)
-                link_down(&p->lanes[1]);
+                probe_drop(p, 1);
         return r;
 }
 

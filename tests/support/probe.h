@@ -32,6 +32,9 @@ struct probe {
 void probe_init(struct probe *p, const char *address);
 void probe_fini(struct probe *p);
 
+/* Close a lane by a reset, as a client that comes back does. */
+void probe_drop(struct probe *p, unsigned lane);
+
 /* Attach a lane; returns the result of loop_connect. */
 int probe_attach(struct probe *p, unsigned lane);
 

@@ -63,7 +63,7 @@ def works(where, **more):
 def start_endless(where):
     """A client that launches kernels until something ends it; returns once it computes."""
     client = subprocess.Popen([CLIENT, "--only", "empty", "--scale", "1000000"],
-                              env=client_env(where), stdout=subprocess.PIPE,
+                              env=client_env(where, SPANCL_ON_LOSS="fail"), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     for line in client.stdout:
         if '"build"' in line or '"first_context"' in line:
@@ -126,6 +126,14 @@ def good_server_serves_beside_a_missing_one():
     with servers() as s:
         done = clinfo(f"{at(closed_port())} {at(s.ports[0])}")
         assert done.stdout.count("Device #") == 1, done.stdout + done.stderr
+
+
+def server_that_is_named_twice_gives_its_devices_once():
+    with servers() as s:
+        port = s.ports[0]
+        for places in (f"{at(port)} 127.0.0.1:{port} {at(port)}/0", f"{at(port)}/0 {at(port)}"):
+            done = clinfo(places)
+            assert done.stdout.count("Device #") == 1 and not done.stderr, done.stdout + done.stderr
 
 
 def server_without_devices_is_clear():

@@ -55,6 +55,7 @@ class Client:
         if sources:
             env["SPANCL_DISCOVERY"] = sources
         env["SPANCL_DISCOVERY_WAIT"] = "60000"  # until the sources have settled
+        env["SPANCL_ON_LOSS"] = "fail"  # calls notice that a server is gone
         env.update(more)
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen([str(BUILD / "bin/system_finder")], env=env, text=True,

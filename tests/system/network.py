@@ -201,6 +201,14 @@ def change_of_address_is_noticed_at_once():
     return "; ".join(said)
 
 
+def host_that_no_route_leads_to_is_said_to_be_out_of_reach():
+    with Network() as net:
+        for host in ("10.99.0.1", "10.77.1.99"):  # no route; nobody on that network
+            done = subprocess.run([*net.prefix(), str(BUILD / "bin/spancl"), "list"], text=True, capture_output=True,
+                                  env=client_env(f"tcp:{host}"), timeout=HANG_S, check=False)
+            assert done.returncode and f"{host}:7777: the host can't be reached" in done.stderr, done.stderr
+
+
 def permitted():
     try:
         with Network():

@@ -91,7 +91,7 @@ def memory_is_shared_by_the_sessions_of_one_client():
         assert b.do("said") == "nothing"
         assert b.do("take 40") == FULL, server.log()
         says(b, "--client-memory")
-        assert "--client-memory" in server.log(), server.log()
+        wait_for(lambda: "--client-memory" in server.log(), server)
         assert b.do("take 24") == "0", server.log()
         assert other.do("take 60") == "0", server.log()
         assert a.do("free") == "0"

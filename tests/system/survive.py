@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import claims
@@ -18,9 +19,10 @@ ACTOR = str(BUILD / "bin/system_actor")
 class Actor:
     """A client that does what it is told (actor.c)."""
 
-    def __init__(self, where, *options, prefix=(), **more):
-        self.process = subprocess.Popen([*prefix, ACTOR, *options], env=client_env(where, **more), text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, where, *options, prefix=(), stderr=None, **more):
+        env = client_env(where, **{"SPANCL_ON_LOSS": "fail", **more})
+        self.process = subprocess.Popen([*prefix, ACTOR, *options], env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=stderr)
 
     def tell(self, words):
         self.process.stdin.write(words + "\n")
@@ -319,19 +321,50 @@ def session_that_is_not_resumed_in_time_ends_on_both_sides():
 
 # --- Clients that end -----------------------------------------------------------------------------
 
-def killed_client_is_freed_after_the_linger_and_one_that_ends_at_once():
-    with servers(1, "--linger", "1") as s, Actor(at(s.ports[0])) as client:
-        client.do("begin")
-        client.do("compute")
-        worker = session_worker(s, set())
-        client.process.kill()
-        wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+def killed_client_is_freed_at_once_unless_it_may_come_back():
+    for transport in ("tcp", "shm"):
+        with servers(1, "--linger", "86400", transport=transport) as s, Actor(s.address(0)) as client:
+            client.do("begin")
+            client.do("compute")
+            worker = session_worker(s, set())
+            client.process.kill()
+            wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+    for options in ((), ("--linger-ended", "86400")):  # a proxy closes connections for other reasons, too
+        with servers(1, "--linger", "2", *options) as s:
+            relay = Relay(s.ports[0])
+            with Actor(at(s.ports[0]) if options else at(relay.port)) as client:
+                client.do("begin")
+                client.do("compute")
+                worker = session_worker(s, set())
+                begin = time.monotonic()
+                client.process.kill()
+                wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+                assert time.monotonic() - begin > 1.9
+            relay.close()
+
+
+def client_that_ends_is_freed_at_once():
     with servers(1, "--linger", "86400") as s, Actor(at(s.ports[0])) as client:
         client.do("begin")
         client.do("compute")
         worker = session_worker(s, set())
         client.leave()  # without releasing anything
         wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+
+
+def program_that_has_its_results_is_not_warned():
+    for ending in ("end", "refused"):
+        with servers() as s:
+            with Actor(at(s.ports[0]), stderr=subprocess.PIPE) as client:
+                client.do("begin")
+                client.do("compute")
+                s.processes[0].kill()
+                s.processes[0].wait()
+                client.do("until 0")
+                client.do(ending)
+                client.leave()
+                said = client.process.stderr.read()
+                assert ("localhost" in said) == (ending == "refused"), said
 
 
 # --- Going on without a server (docs/FALLBACK.md) --------------------------------------------------

@@ -1,5 +1,7 @@
 /* The native backend's own work: it finds implementations, and learns facts that they do not
  * report. */
+#include "backend/native/command.h"
+#include "backend/native/image.h"
 #include "support/check.h"
 
 #include <stdio.h>

@@ -209,7 +209,7 @@ TEST(every_status_has_a_text_of_its_own)
         static const int all[] = {
                 SP_OK,      SP_E_NOMEM, SP_E_INVAL,   SP_E_AGAIN,   SP_E_LIMIT, SP_E_UNSUPP,
                 SP_E_NOENT, SP_E_BUSY,  SP_E_PROTO,   SP_E_VERSION, SP_E_AUTH,  SP_E_NODEV,
-                SP_E_GONE,  SP_E_LINK,  SP_E_REFUSED, SP_E_TIMEOUT, SP_E_HOST,
+                SP_E_GONE,  SP_E_LINK,  SP_E_REFUSED, SP_E_TIMEOUT, SP_E_HOST,  SP_E_UNREACH,
         };
         for (size_t i = 0; i < array_size(all); i++) {
                 assert_string_not_equal(status_text(all[i]), status_text(1));

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "os/passing.h"
 #include "transport/bounce.h"
+#include "transport/shm.h"
 #include "transport/transport.h"
 
 enum { RING = 64 << 10, BOUNCE = 4 << 20, HEADER = 4096 };

@@ -117,7 +117,7 @@ static void sockets_and_the_own_devices_are_servers_too(void **state)
         done(p);
 }
 
-static void what_is_no_server_is_named_in_the_error(void **state)
+static void the_error_names_the_text_that_is_no_server(void **state)
 {
         (void)state;
         static const char *const wrong[] = {
@@ -235,7 +235,7 @@ static void a_wrong_value_is_not_allowed_and_counts_as_the_default(void **state)
                 { CONFIG_connect_timeout, "-1", "1 to 3600000" },
                 { CONFIG_connect_timeout, "10s", "1 to 3600000" },
                 { CONFIG_connect_timeout, "99999999999999999999999", "1 to 3600000" },
-                { CONFIG_on_loss, "30", "fail, wait, or wait:SECONDS" },
+                { CONFIG_on_loss, "30", "auto, fail, wait, or wait:SECONDS" },
                 { CONFIG_on_loss, "wait:", "0 to 86400" },
                 { CONFIG_on_loss, "wait:86401", "0 to 86400" },
         };
@@ -280,6 +280,8 @@ static void a_wait_is_none_or_for_ever_or_some_seconds(void **state)
         assert_true(v == UINT64_MAX);
         assert_true(config_convert(CONFIG_on_loss, "wait:30", &v));
         assert_true(v == 30000000000);
+        assert_true(config_convert(CONFIG_on_loss, "auto", &v));
+        assert_true(v == CONFIG_WAIT_AUTO);
         assert_true(config_convert(CONFIG_on_loss, "wait:0", &v));
         assert_int_equal(v, 0);
 }
@@ -319,7 +321,7 @@ static void an_option_may_come_without_its_value(void **state)
         (void)state;
         static const char *const args[] = { "--help", "--advertise", "--advertise=mdns",
                                             "--advertise=off" };
-        static const unsigned wanted[] = { 0, 1, 1, 0 };
+        static const unsigned wanted[] = { 0, 3, 3, 0 };
         for (size_t i = 0; i < array_size(args); i++) {
                 char *argv[] = { "spancld", (char *)(uintptr_t)args[i], "--insecure" };
                 struct config_options o;
@@ -343,7 +345,7 @@ static void wrong_options_are_explained(void **state)
                 { "--linger", "86401", "86400" },
                 { "--backend", "cuda", "native, reference" },
                 { "--insecure=yes", NULL, "it takes 0 or 1" },
-                { "--advertise=smoke", NULL, "off, mdns" },
+                { "--advertise=smoke", NULL, "off, dht, mdns" },
                 { "SPANCL_LOG", "debug", "SPANCL_LOG" },
                 { "stray", NULL, "stray" },
         };
@@ -407,7 +409,7 @@ int main(void)
                 cmocka_unit_test(only_a_name_of_loopback_may_go_unencrypted),
                 cmocka_unit_test(other_servers_do_not_reach_a_virtual_machine_by_its_number),
                 cmocka_unit_test(sockets_and_the_own_devices_are_servers_too),
-                cmocka_unit_test(what_is_no_server_is_named_in_the_error),
+                cmocka_unit_test(the_error_names_the_text_that_is_no_server),
                 cmocka_unit_test(too_many_servers_are_an_error),
                 cmocka_unit_test(without_a_variable_the_server_is_localhost),
                 cmocka_unit_test(pocl_s_variables_are_understood),

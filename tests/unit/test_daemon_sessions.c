@@ -67,7 +67,7 @@ static void a_killed_worker_ends_its_session_alone(void **state)
 
         assert_int_equal(kill(first, SIGKILL), 0);
         assert_int_equal(probe_drive(&a, never, 10000), SP_E_LINK);
-        link_down(&a.lanes[0]);
+        probe_drop(&a, 0);
         /* The bytes received are gone: the session can't be had back. A connection that is handed to the
          * dying process is closed. */
         int r;
@@ -118,7 +118,7 @@ static void sigterm_says_goodbye_to_sessions(void **state)
         int status = daemon_wait_end(&d);
         assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
         assert_true(daemon_has_scratch(&d, 0));
-        link_down(&p.lanes[0]);
+        probe_drop(&p, 0);
         assert_int_equal(probe_attach(&p, 0), SP_E_REFUSED);
         probe_fini(&p);
         daemon_forget(&d);
@@ -157,7 +157,7 @@ static void a_lost_session_can_be_attached_again_with_its_key(void **state)
         daemon_start(&d, NULL);
         daemon_join(&d, &p);
         assert_int_equal(probe_ping(&p), 0);
-        link_down(&p.lanes[0]);
+        probe_drop(&p, 0);
         p.key[0] ^= 1;
         assert_int_equal(probe_attach(&p, 0), SP_E_AUTH);
         assert_non_null(strstr(p.reply.text, "key"));
@@ -177,12 +177,12 @@ static void a_lost_session_lingers_for_the_time_given(void **state)
         daemon_start(&d, (char *[]){ (char[]){ "--linger" }, (char[]){ "0" }, NULL });
         daemon_join(&d, &p);
         assert_int_equal(probe_ping(&p), 0);
-        link_down(&p.lanes[0]);
+        probe_drop(&p, 0);
         int r = 0;
         for (int i = 0; i < 300 && r != SP_E_GONE; i++) {
                 usleep(20000);
                 r = probe_attach(&p, 1); /* never makes a session */
-                link_down(&p.lanes[1]);
+                probe_drop(&p, 1);
         }
         assert_int_equal(r, SP_E_GONE);
         probe_fini(&p);
@@ -271,7 +271,7 @@ static void servers_hand_data_to_each_other(void **state)
                         assert_int_equal(probe_drive(&a, peer_lost, 20000), 0);
                         assert_int_equal(probe_ping(&a), 0);
                 } else {
-                        link_down(&a.lanes[0]); /* its session lingers, and so does the link */
+                        probe_drop(&a, 0); /* its session lingers, and so does the link */
                         assert_int_equal(probe_ping(&b), 0);
                 }
                 probe_fini(&a);

@@ -2,9 +2,13 @@
 #include "support/check.h"
 
 #include <CL/cl_ext.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "config/server_spec.h"
 #include "core/device.h"
+#include "core/device_place.h"
+#include "core/link/server.h"
 #include "core/memory/usm.h"
 #include "proto/info.h"
 
@@ -65,10 +69,10 @@ TEST(extensions_that_need_the_host_are_not_offered)
                 mask(CL_DEVICE_EXTENSIONS).data,
                 "cl_khr_fp64 cl_khr_spirv_queries cl_khr_fp16 cl_khr_create_command_queue cl_pocl_content_size "
                 "cl_khr_command_buffer cl_khr_command_buffer_multi_device "
-                "cl_khr_command_buffer_mutable_dispatch");
+                "cl_khr_command_buffer_mutable_dispatch cl_khr_device_uuid");
         struct bytes v = mask(CL_DEVICE_EXTENSIONS_WITH_VERSION);
         const cl_name_version *kept = v.data;
-        assert_int_equal(v.size, 6 * sizeof(*kept));
+        assert_int_equal(v.size, 7 * sizeof(*kept));
         assert_string_equal(kept[0].name, "cl_khr_fp64");
         assert_int_equal(kept[0].version, CL_MAKE_VERSION(1, 2, 3));
         assert_string_equal(kept[1].name, "cl_khr_create_command_queue");
@@ -163,12 +167,14 @@ static cl_device_id device_of(uint64_t accepts, struct buf *block)
                 { CL_DEVICE_QUEUE_PROPERTIES, &queue, sizeof(queue) },
                 { CL_DEVICE_NAME, "any", 4 },
         };
+        static const struct server_spec spec = { .name = "in-process", .in_process = true };
+        static struct server server = { .spec = &spec };
         cl_device_id d;
         for (size_t i = 0; i < array_size(all); i++)
                 assert_int_equal(0, info_put(block, all[i].name, all[i].value, all[i].size));
         if (accepts)
                 assert_int_equal(0, info_put_u64(block, INFO_DEVICE_ACCEPTS, accepts));
-        assert_int_equal(0, device_new(NULL, NULL, bytes_of(block->data, block->size), &d));
+        assert_int_equal(0, device_new(NULL, &server, bytes_of(block->data, block->size), &d));
         return d;
 }
 
@@ -197,6 +203,59 @@ TEST(what_one_device_accepts_counts_for_it_and_not_for_its_context)
                 device_free(devices[i]);
                 buf_fini(&blocks[i]);
         }
+}
+
+static const void *placed(cl_device_info name)
+{
+        struct bytes v;
+        assert_true(info_find(bytes_of(masked.data, masked.size), name, &v));
+        return v.data;
+}
+
+TEST(a_device_tells_which_one_it_is_and_where)
+{
+        const cl_uint bus = 0x65, slot = 2 << 3 | 1;
+        const uint8_t topology[24] = { 1, [21] = 0x0a, [22] = 4, [23] = 3 };
+        struct device_place place = { "gpu2:7777", "gpu2", "ab12", 1 };
+        uint8_t first[CL_UUID_SIZE_KHR];
+        buf_fini(&native);
+        put(CL_DEVICE_NAME, "Big GPU", 8);
+        put(CL_DEVICE_VENDOR, "Big", 4);
+        put(CL_DEVICE_EXTENSIONS, "cl_khr_pci_bus_info", 20);
+        assert_string_equal(strstr(mask(CL_DEVICE_EXTENSIONS).data, "cl_khr_device_uuid"),
+                            "cl_khr_device_uuid"); /* the last one: its driver has no PCI info */
+        assert_false(answers(CL_DEVICE_PCI_BUS_INFO_KHR));
+
+        assert_int_equal(0, device_place_put(&place, &masked));
+        assert_string_equal(placed(CL_DEVICE_NAME), "Big GPU");
+        assert_string_equal(placed(0x4038), "Big GPU (gpu2:7777)");
+        assert_true(device_place_made(bytes_of(placed(CL_DEVICE_UUID_KHR), sizeof(first))));
+        memcpy(first, placed(CL_DEVICE_UUID_KHR), sizeof(first));
+        for (unsigned i = 0; i < 4; i++) { /* the last one as the first */
+                place = (struct device_place){ i == 1 ? "gpu3" : "gpu2:7777", "gpu2",
+                                               i == 2 ? "ab13" : "ab12", i == 0 ? 0 : 1 };
+                assert_true(answers(CL_DEVICE_NAME));
+                assert_int_equal(0, device_place_put(&place, &masked));
+                assert_int_equal(!memcmp(first, placed(CL_DEVICE_UUID_KHR), sizeof(first)), i == 3);
+        }
+
+        setenv("SPANCL_DEVICE_LABEL", "host", 1);
+        setenv("SPANCL_DEVICE_NAME", "Old GPU", 1);
+        setenv("SPANCL_DEVICE_VENDOR", "Old", 1);
+        assert_int_equal(0, device_place_put(&place, &masked));
+        assert_string_equal(placed(CL_DEVICE_NAME), "gpu2: Old GPU");
+        assert_string_equal(placed(CL_DEVICE_VENDOR), "Old");
+        unsetenv("SPANCL_DEVICE_LABEL");
+        unsetenv("SPANCL_DEVICE_NAME");
+        unsetenv("SPANCL_DEVICE_VENDOR");
+
+        put(0x4008, &bus, sizeof(bus));
+        put(0x4009, &slot, sizeof(slot));
+        const cl_device_pci_bus_info_khr nv = { 0, 0x65, 2, 1 }, amd = { 0, 0x0a, 4, 3 };
+        assert_memory_equal(mask(CL_DEVICE_PCI_BUS_INFO_KHR).data, &nv, sizeof(nv));
+        assert_non_null(strstr(mask(CL_DEVICE_EXTENSIONS).data, "cl_khr_pci_bus_info"));
+        put(0x4037, topology, sizeof(topology));
+        assert_memory_equal(mask(CL_DEVICE_PCI_BUS_INFO_KHR).data, &amd, sizeof(amd));
 }
 
 TEST(texts_that_do_not_end_are_left_out)
@@ -230,6 +289,7 @@ int main(void)
                 cmocka_unit_test_teardown(unified_shared_memory_is_that_of_devices_with_svm,
                                           teardown),
                 cmocka_unit_test(what_one_device_accepts_counts_for_it_and_not_for_its_context),
+                cmocka_unit_test_teardown(a_device_tells_which_one_it_is_and_where, teardown),
                 cmocka_unit_test_teardown(texts_that_do_not_end_are_left_out, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static bool takes(const char *text, cl_device_type type, const char *vendor, con
         return device_filter_takes(&f, &(struct device_traits){ type, vendor, name, memory });
 }
 
-TEST(test_nothing_takes_all)
+TEST(an_empty_filter_takes_all_devices)
 {
         assert_true(takes("", CL_DEVICE_TYPE_GPU, "v", "n", 0));
         assert_true(takes("  ", CL_DEVICE_TYPE_CUSTOM, "", "", 0));
@@ -45,7 +45,7 @@ TEST(test_nothing_takes_all)
         assert_int_equal(right("").order, DEVICE_ORDER_FOUND);
 }
 
-TEST(test_types)
+TEST(a_type_takes_devices_of_that_type)
 {
         assert_true(takes("gpu", CL_DEVICE_TYPE_GPU, "v", "n", 0));
         assert_false(takes("gpu", CL_DEVICE_TYPE_CPU, "v", "n", 0));
@@ -54,7 +54,7 @@ TEST(test_types)
         assert_true(takes("custom", CL_DEVICE_TYPE_CUSTOM, "v", "n", 0));
 }
 
-TEST(test_globs)
+TEST(globs_match_names_and_vendors)
 {
         assert_true(takes("vendor=nvidia*", CL_DEVICE_TYPE_GPU, "NVIDIA Corporation", "", 0));
         assert_false(takes("vendor=nvidia", CL_DEVICE_TYPE_GPU, "NVIDIA Corporation", "", 0));
@@ -68,7 +68,7 @@ TEST(test_globs)
         assert_true(takes("name=two words", CL_DEVICE_TYPE_GPU, "", "Two Words", 0));
 }
 
-TEST(test_numbers)
+TEST(memory_count_and_order_are_numbers_and_words)
 {
         assert_true(takes("memory>=8", CL_DEVICE_TYPE_GPU, "", "", 8 * gib));
         assert_false(takes("memory>=8", CL_DEVICE_TYPE_GPU, "", "", 8 * gib - 1));
@@ -78,7 +78,7 @@ TEST(test_numbers)
         assert_int_equal(right("order=memory").order, DEVICE_ORDER_MEMORY);
 }
 
-TEST(test_wrong)
+TEST(a_wrong_filter_is_an_error_and_takes_no_device)
 {
         char many[4096] = "", large[2048] = { 0 };
         wrong("gpus", "'gpus'");
@@ -107,11 +107,11 @@ TEST(test_wrong)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_nothing_takes_all),
-                cmocka_unit_test(test_types),
-                cmocka_unit_test(test_globs),
-                cmocka_unit_test(test_numbers),
-                cmocka_unit_test(test_wrong),
+                cmocka_unit_test(an_empty_filter_takes_all_devices),
+                cmocka_unit_test(a_type_takes_devices_of_that_type),
+                cmocka_unit_test(globs_match_names_and_vendors),
+                cmocka_unit_test(memory_count_and_order_are_numbers_and_words),
+                cmocka_unit_test(a_wrong_filter_is_an_error_and_takes_no_device),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

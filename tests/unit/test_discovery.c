@@ -23,8 +23,8 @@
 #include "base/mem.h"
 #include "discovery/discovery.h"
 #include "discovery/records.h"
-#include "discovery/source_program.h"
 #include "os/clock.h"
+#include "os/process/detached.h"
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
@@ -179,21 +179,21 @@ static void floods_have_bounds(void **state)
                 feed(line);
         }
         assert_int_equal(set.count, RECORDS_MAX);
-        assert_true(set.told_full && !set.told_bad);
+        assert_true(set.logged_full && !set.logged_bad);
         /* A line of 64 KiB is passed over; the next one counts. */
         feed("{\"id\":\"0\",\"addresses\":[\"::1\"],\"port\":1,\"x\":\"");
         for (int i = 0; i < 1024; i++)
                 feed("0123456789012345678901234567890123456789012345678901234567890123");
         assert_false(feed("\"}\n"));
         assert_true(feed("{\"event\":\"gone\",\"id\":\"0\"}\n"));
-        assert_true(set.told_bad);
+        assert_true(set.logged_bad);
         log_threshold = LOG_WARN;
         records_fini(&set);
 }
 
 /* ---- trust ---------------------------------------------------------------------------------- */
 
-static void only_known_keys_and_this_users_word_for_loopback_are_used(void **state)
+static void only_servers_with_known_keys_or_local_records_of_loopback_are_used(void **state)
 {
         (void)state;
         static char servers[] = KEY " gpu1:7777\n";
@@ -268,7 +268,7 @@ static void the_application_sees_no_child(void **state)
         struct sigaction before, on = { .sa_handler = on_child };
         sigaction(SIGCHLD, &on, &before);
         setenv("VALUE", "kept", 1);
-        assert_int_equal(source_program_start(argv, false, &fd), 0);
+        assert_int_equal(detached_start(argv, false, &fd), 0);
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
         assert_int_equal(errno, ECHILD);
         assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
@@ -296,14 +296,14 @@ static void a_program_gets_default_signals_and_no_descriptors(void **state)
         sigaddset(&usr, SIGUSR1);
         pthread_sigmask(SIG_BLOCK, &usr, &before);
         signal(SIGPIPE, SIG_IGN);
-        assert_int_equal(source_program_start(argv, false, &fd), 0);
+        assert_int_equal(detached_start(argv, false, &fd), 0);
         read_output(fd, text, sizeof(text));
         assert_string_equal(text, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n"
                                   "SigCgt:\t0000000000000000\n");
         close(fd);
         signal(SIGPIPE, SIG_DFL);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        assert_int_equal(source_program_start(list, false, &fd), 0);
+        assert_int_equal(detached_start(list, false, &fd), 0);
         read_output(fd, text, sizeof(text));
         assert_string_equal(text, "0\n1\n2\n3\n"); /* 3: the folder */
         close(fd);
@@ -316,7 +316,7 @@ static void a_quiet_program_has_no_standard_error(void **state)
         char *const argv[] = { "/bin/sh", "-c", "readlink /proc/$$/fd/2", NULL };
         char text[64];
         int fd;
-        assert_int_equal(source_program_start(argv, true, &fd), 0);
+        assert_int_equal(detached_start(argv, true, &fd), 0);
         read_output(fd, text, sizeof(text));
         assert_string_equal(text, "/dev/null\n");
         close(fd);
@@ -327,7 +327,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
         (void)state;
         char *const argv[] = { "/nowhere/at/all", NULL };
         int fd = -7;
-        assert_int_equal(source_program_start(argv, false, &fd), SP_E_NOENT);
+        assert_int_equal(detached_start(argv, false, &fd), SP_E_NOENT);
         assert_int_equal(errno, ENOENT);
         assert_int_equal(fd, -7);
 }
@@ -475,7 +475,8 @@ int main(void)
                 cmocka_unit_test(hostile_lines_are_refused),
                 cmocka_unit_test(records_appear_change_and_go),
                 cmocka_unit_test(floods_have_bounds),
-                cmocka_unit_test(only_known_keys_and_this_users_word_for_loopback_are_used),
+                cmocka_unit_test(
+                        only_servers_with_known_keys_or_local_records_of_loopback_are_used),
                 cmocka_unit_test(the_application_sees_no_child),
                 cmocka_unit_test(a_program_gets_default_signals_and_no_descriptors),
                 cmocka_unit_test(a_quiet_program_has_no_standard_error),

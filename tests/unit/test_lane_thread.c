@@ -1,5 +1,6 @@
 /* src/loop/lane thread: the thread of one bulk lane sleeps on no work, whenever that comes. */
 #include "support/check.h"
+#include "transport/shm.h"
 
 #include <pthread.h>
 #include <sched.h>

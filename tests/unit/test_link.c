@@ -8,6 +8,7 @@
 #include "loop/link.h"
 #include "session/session.h"
 #include "transport/checked.h"
+#include "transport/shm.h"
 
 enum { MESSAGES = 3 };
 

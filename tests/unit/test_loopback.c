@@ -168,7 +168,7 @@ static void names_are_not_taken_for_numbers(void **state)
                 assert_string_equal(loopback_scheme(other[i]), "tls:");
 }
 
-static void what_resolves_to_loopback_is_spoken_to_in_the_clear(void **state)
+static void links_to_loopback_addresses_are_not_encrypted(void **state)
 {
         (void)state;
         static const char *const numbers[] = { "127.0.0.1", "[::ffff:127.0.0.1]" };
@@ -198,7 +198,7 @@ static void one_address_beyond_loopback_is_enough_to_encrypt(void **state)
         localhost = NULL;
 }
 
-static void each_connection_decides_anew(void **state)
+static void each_connection_resolves_the_name_again(void **state)
 {
         (void)state;
         localhost = "127.0.0.1";
@@ -215,9 +215,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(loopback_is_127_and_1_and_nothing_else),
                 cmocka_unit_test(names_are_not_taken_for_numbers),
-                cmocka_unit_test(what_resolves_to_loopback_is_spoken_to_in_the_clear),
+                cmocka_unit_test(links_to_loopback_addresses_are_not_encrypted),
                 cmocka_unit_test(one_address_beyond_loopback_is_enough_to_encrypt),
-                cmocka_unit_test(each_connection_decides_anew),
+                cmocka_unit_test(each_connection_resolves_the_name_again),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

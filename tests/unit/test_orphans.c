@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,7 +13,7 @@
 
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/supervisor/orphans.h"
+#include "daemon/linux/orphans.h"
 #include "daemon/supervisor/workers.h"
 
 /* A filter of system calls that allows all of them, as a worker and what it starts have one. */
@@ -54,9 +53,9 @@ static pid_t start(int control)
 
 static void supervisor_init(struct supervisor *s)
 {
-        *s = (struct supervisor){ .events.epoll = epoll_create1(EPOLL_CLOEXEC),
+        *s = (struct supervisor){ .events.set = event_set_new(),
                                   .cgroups = { .home = -1, .base = -1 } };
-        assert_true(s->events.epoll >= 0);
+        assert_true(s->events.set >= 0);
         list_init(&s->arrivals.pending);
         list_init(&s->arrivals.waiting);
         list_init(&s->workers);
@@ -103,7 +102,7 @@ TEST(what_a_session_has_left_is_ended)
         (void)orphans_end(&s);
         is_killed(pid);
         assert_false(orphans_end(&s));
-        close(s.events.epoll);
+        close(s.events.set);
 }
 
 /* A helper process has no session, and may have a filter. */
@@ -111,14 +110,19 @@ TEST(the_supervisors_own_processes_are_none)
 {
         static struct supervisor s;
         supervisor_init(&s);
-        pid_t *const own[] = { &s.spawner.zygote_pid, &s.janitor.pid,  &s.dialler.pid,
-                               &s.meter.pid,          &s.exporter.pid, &s.advertiser.pid };
+        pid_t *const own[] = { &s.spawner.zygote_pid,
+                               &s.janitor.pid,
+                               &s.dialler.pid,
+                               &s.meter.process.pid,
+                               &s.exporter.process.pid,
+                               &s.advertisers[ADVERTISER_MDNS].process.pid,
+                               &s.advertisers[ADVERTISER_DHT].process.pid };
         for (size_t i = 0; i < array_size(own); i++)
                 *own[i] = start(-1);
         assert_false(orphans_end(&s));
         for (size_t i = 0; i < array_size(own); i++)
                 is_alive(*own[i]);
-        close(s.events.epoll);
+        close(s.events.set);
 }
 
 /* The supervisor looks for orphans between two reads of its workers' messages. */
@@ -137,7 +141,7 @@ TEST(a_worker_that_was_not_heard_yet_is_none)
         is_alive(worker);
         close(control);
         close(w.control);
-        close(s.events.epoll);
+        close(s.events.set);
 }
 
 /* So is each of several: one that was heard does not keep the others from being heard. */
@@ -160,7 +164,7 @@ TEST(several_that_were_not_heard_yet_are_none)
                 close(control[i]);
                 close(w[i].control);
         }
-        close(s.events.epoll);
+        close(s.events.set);
 }
 
 /* The supervisor gave the worker up before it received anything from it. It has closed the
@@ -177,7 +181,7 @@ TEST(a_worker_that_was_given_up_before_is_one)
         is_killed(pid);
         close(control);
         close(w.control);
-        close(s.events.epoll);
+        close(s.events.set);
 }
 
 int main(void)

@@ -113,16 +113,16 @@ TEST(the_same_server_is_preferred_and_the_host_is_last)
         assert_int_equal(from->server, 0);
         /* A server that can't be asked is the last choice. It is chosen only if no other place
          * has the bytes. */
-        p.avoid = 1;
+        p.avoid.words[0] = 1;
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
         assert_int_equal(from->server, 1);
-        p.avoid = 3;
+        p.avoid.words[0] = 3;
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
         assert_true(from->server == PLACEMENT_HOST);
-        p.avoid = 2;
+        p.avoid.words[0] = 2;
         assert_int_equal(placement_stale(&p, 3, 0, (struct range){ 0, 5 }, &part, &from), 1);
         assert_int_equal(from->server, 0);
-        p.avoid = 0;
+        p.avoid.words[0] = 0;
         /* Lost data are not brought from the dead. */
         placement_forget_server(&p, 0);
         assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);

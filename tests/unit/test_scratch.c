@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/upkeep/scratch.h"
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/scratch.h"
+#include "daemon/linux/tree.h"
 
 static char base[] = "/tmp/spancl-test-scratch.XXXXXX";
 

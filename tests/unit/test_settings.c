@@ -263,8 +263,9 @@ static void a_variable_that_nothing_reads_is_named(void **state)
         faults_name(
                 "SPANCL_SERVER is ignored, as SpanCL has none of that name; is it SPANCL_SERVERS\n");
         faults_name("SPANCL_XYZZY is ignored, as SpanCL has none of that name\n");
-        faults_name("SPANCL_ON_LOSS: '30' is not allowed: it takes fail, wait, or wait:SECONDS");
-        faults_name("SpanCL uses fail");
+        faults_name(
+                "SPANCL_ON_LOSS: '30' is not allowed: it takes auto, fail, wait, or wait:SECONDS");
+        faults_name("SpanCL uses auto");
         faults_name("POCL_REMOTE3_PARAMETERS is ignored, because POCL_REMOTE1_PARAMETERS is unset");
         setenv("SPANCL_SERVERS", "b", 1);
         load();
@@ -300,6 +301,14 @@ static void variables_of_pocl_come_before_files(void **state)
         assert_string_equal(config_sources(), "");
         setenv("POCL_DISCOVERY", "1", 1);
         assert_string_equal(config_sources(), "mdns");
+        assert_string_equal(config_source_setting(CONFIG_dht_key), "spancl");
+        setenv("POCL_REMOTE_DHT_KEY", "lab", 1);
+        assert_string_equal(config_sources(), "mdns,dht");
+        assert_string_equal(config_source_setting(CONFIG_dht_key), "lab");
+        setenv("SPANCL_DHT_KEY", "own", 1);
+        assert_string_equal(config_source_setting(CONFIG_dht_key), "own");
+        unsetenv("SPANCL_DHT_KEY");
+        unsetenv("POCL_REMOTE_DHT_KEY");
         setenv("SPANCL_DISCOVERY", "none", 1);
         assert_string_equal(config_sources(), "");
         unsetenv("SPANCL_DISCOVERY");

@@ -113,7 +113,7 @@ TEST(a_reader_sees_whole_records_in_order_while_they_are_written)
         pthread_join(t, NULL);
 }
 
-TEST(probes_are_recorded_with_what_their_span_learnt)
+TEST(a_span_records_the_value_that_it_has_at_its_end)
 {
         trace_start();
         uint64_t before = clock_now_ns();
@@ -130,7 +130,7 @@ TEST(probes_are_recorded_with_what_their_span_learnt)
         assert_true(f.first.end_ns <= clock_now_ns());
 }
 
-TEST(the_timeline_has_what_is_known_and_skips_what_is_not)
+TEST(the_timeline_skips_probes_that_are_not_known)
 {
         char *text = NULL;
         size_t size = 0;
@@ -182,8 +182,8 @@ int main(void)
                 cmocka_unit_test(nothing_is_recorded_while_it_is_off),
                 cmocka_unit_test(the_newest_records_stay_also_of_a_thread_that_ended),
                 cmocka_unit_test(a_reader_sees_whole_records_in_order_while_they_are_written),
-                cmocka_unit_test(probes_are_recorded_with_what_their_span_learnt),
-                cmocka_unit_test(the_timeline_has_what_is_known_and_skips_what_is_not),
+                cmocka_unit_test(a_span_records_the_value_that_it_has_at_its_end),
+                cmocka_unit_test(the_timeline_skips_probes_that_are_not_known),
                 cmocka_unit_test(every_probe_is_found_by_its_number),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,8 @@
 #include "os/passing.h"
 #include "transport/checked.h"
 #include "transport/fabric.h"
+#include "transport/inproc.h"
+#include "transport/shm.h"
 #include "transport/tls.h"
 
 struct kind {

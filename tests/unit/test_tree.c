@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
 
 static char base[] = "/tmp/spancl-test-tree.XXXXXX";
 

@@ -21,7 +21,7 @@
 
 #include <linux/magic.h>
 
-#include "daemon/upkeep/usage.h"
+#include "daemon/linux/usage.h"
 #include "os/clock.h"
 
 enum { MIB = 1 << 20, HELD = 64 * MIB, MUCH = 48 * MIB };

@@ -4,11 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/thread.h"
 
 #define LOG "almaif"
 
@@ -279,12 +279,11 @@ static int clear_ring(struct accel *a, char error[SPEC_ERROR_SIZE])
 
 static bool wait_status(struct accel *a, uint32_t mask, uint32_t value)
 {
-        static const struct timespec pause = { 0, RESET_PAUSE_NS };
         for (int i = 0; i < RESET_TRIES; i++) {
                 if ((get32(a, ALMAIF_STATUS) & mask) == value)
                         return true;
                 wake_device(a); /* it may have fallen asleep just when the command came */
-                nanosleep(&pause, NULL);
+                (void)thread_sleep(RESET_PAUSE_NS);
         }
         return false;
 }

@@ -1,5 +1,10 @@
 /* The AlmaIF backend: accelerators as devices, through the operations of backend.h. */
+#include "backend/almaif/code.h"
+#include "backend/almaif/command.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/program.h"
 #include "backend/almaif/state.h"
+#include "backend/almaif/thread.h"
 
 #include <stdio.h>
 
@@ -41,8 +46,8 @@ static int find_kernels(struct unit *u, char error[SPEC_ERROR_SIZE])
                 else
                         log_warn(
                                 LOG,
-                                "%s: KERNEL_IDS (0x%03x) has %u, which is not known here; a row of "
-                                "kernels=FILE would say what it is",
+                                "%s: KERNEL_IDS (0x%03x) has the unknown kernel %u; describe it by a row of "
+                                "kernels=FILE",
                                 s->text, ALMAIF_KERNEL_IDS, u->accel.ids[i]);
         }
         if (u->kernel_count || u->code.riscv)
@@ -286,9 +291,9 @@ static void stop_threads(struct backend *b)
         almaif_unlock(b);
         for (unsigned i = 0; i < b->unit_count; i++)
                 if (b->units[i]->watch.threaded)
-                        pthread_join(b->units[i]->watch.thread, NULL);
+                        thread_join(b->units[i]->watch.thread);
         if (b->threaded)
-                pthread_join(b->thread, NULL);
+                thread_join(b->thread);
 }
 
 static void almaif_close(struct backend *b)

@@ -2,7 +2,8 @@
  * memory, and the text that kernels print. include/spancl/riscv.h has the layout. */
 #include <stdio.h>
 
-#include "backend/almaif/state.h"
+#include "backend/almaif/code.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 

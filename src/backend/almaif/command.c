@@ -1,5 +1,8 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/command.h"
 
+#include "backend/almaif/launch.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/transfer.h"
 #include "base/mem.h"
 #include "os/clock.h"
 
@@ -25,7 +28,7 @@ void command_queue_unref(struct backend_queue *q)
         mem_free(q);
 }
 
-/* Also of one half made. */
+/* Free a command, also one that is half made. */
 void command_free(struct command *k)
 {
         for (size_t i = 0; k->deps && i < k->dep_count; i++)

@@ -1,5 +1,7 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/launch.h"
 
+#include "backend/almaif/memory.h"
+#include "backend/almaif/program.h"
 #include "base/bytes.h"
 #include "base/mem.h"
 

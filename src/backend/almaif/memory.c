@@ -1,4 +1,4 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/memory.h"
 
 #include "backend/bounds.h"
 #include "base/mem.h"

@@ -1,8 +1,12 @@
 /* Programs that are compiled for a unit (isa=rv32im), and their kernels; such a unit is alone in its domain. */
-#include <elf.h>
 
-#include "backend/almaif/state.h"
+#include "backend/almaif/program.h"
+
+#include "backend/almaif/code.h"
+#include "backend/almaif/launch.h"
+#include "backend/almaif/memory.h"
 #include "base/mem.h"
+#include "os/elf.h"
 
 enum { KIND_SOURCE, KIND_BINARY };
 

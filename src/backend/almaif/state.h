@@ -11,7 +11,6 @@
 #ifndef SPANCL_BACKEND_ALMAIF_STATE_H
 #define SPANCL_BACKEND_ALMAIF_STATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend/almaif/accel.h"
@@ -22,6 +21,7 @@
 #include "base/list.h"
 #include "os/condition.h"
 #include "os/lock.h"
+#include "os/thread.h"
 
 enum {
         UNITS_MAX = 64,
@@ -82,7 +82,7 @@ struct unit {
 
         /* The thread that watches the ring (thread.c). */
         struct {
-                pthread_t thread;
+                thread_id thread;
                 bool threaded;
                 struct condition work;
                 bool deaf;      /* the device does not wake a sleeping watcher */
@@ -119,7 +119,7 @@ struct backend {
         bool closing; /* the backend waits for all commands in flight */
         bool polling; /* a thread calls threads_poll; the watchers sleep */
         bool clear;   /* clear memory before it is given out */
-        pthread_t thread;
+        thread_id thread;
 };
 
 struct backend_buffer {
@@ -239,113 +239,5 @@ static inline void almaif_wait(struct backend *b, struct condition *c)
 {
         condition_wait(c, &b->lock);
 }
-
-/* ---- memory.c ------------------------------------------------------------------------------- */
-
-/* Lay out signals and arguments. SP_E_LIMIT, SP_E_NOMEM. */
-int domain_memory_init(struct domain *d);
-void domain_memory_fini(struct domain *d);
-/* The largest size of one buffer, and the size of all memory. */
-uint64_t domain_buffer_max(const struct domain *d);
-uint64_t domain_memory_size(const struct domain *d);
-
-/* Take a free signal, pending, with one reference; -1: all are in use. */
-int signal_take(struct domain *d) REQUIRES(almaif_held);
-void signal_ref(struct domain *d, int signal) REQUIRES(almaif_held);
-void signal_unref(struct domain *d, int signal) REQUIRES(almaif_held);
-/* The offset of a signal in memories[0].window, and its address for devices. */
-uint64_t signal_at(const struct domain *d, int signal);
-uint64_t signal_address(const struct domain *d, int signal);
-
-struct backend_buffer *buffer_ref(struct backend_buffer *m);
-/* Drop a reference; the last one takes the lock. */
-void buffer_unref(struct backend_buffer *m);
-cl_int buffer_new(struct domain *d, size_t size, struct backend_buffer **ret);
-cl_int buffer_part(struct backend_buffer *whole, size_t origin, size_t size,
-                   struct backend_buffer **ret);
-
-/* ---- transfer.c ----------------------------------------------------------------------------- */
-
-cl_int transfer_check(const struct domain *d, const struct backend_command *c);
-void transfer_run(struct command *k);
-
-/* ---- launch.c ------------------------------------------------------------------------------- */
-
-/* Check and prepare the packet and arguments of a launch of `kernel` on the queue's unit. */
-cl_int launch_check(const struct backend_queue *q, const struct backend_command *c);
-cl_int launch_prepare(struct command *k, const struct backend_kernel *kernel);
-/* CL_SUCCESS, or the error that the command completes with because a command in its wait list
- * failed. */
-cl_int launch_dependencies(const struct command *k) REQUIRES(almaif_held);
-/* Push commands that are ready to the rings, oldest first. Commands that have failed meanwhile go
- * to `host`. */
-void launch_pump(struct domain *d) REQUIRES(almaif_held);
-/* The command that is first in flight may have changed: update head_at. */
-void launch_head(struct unit *u) REQUIRES(almaif_held);
-/* After a reset of the unit: push all commands in flight again. */
-void launch_again(struct unit *u) REQUIRES(almaif_held);
-/* The command has left the ring: free its arguments and signals. */
-void launch_release(struct command *k) REQUIRES(almaif_held);
-
-uint64_t buffer_address(const struct backend_buffer *m);
-
-/* ---- code.c --------------------------------------------------------------------------------- */
-
-/* Set up a unit with isa=rv32im for compiled programs; other units are left alone. SP_E_UNSUPP,
- * SP_E_NOMEM. */
-int code_open(struct unit *u, const char *scratch_dir, char error[SPEC_ERROR_SIZE]);
-void code_close(struct unit *u);
-/* Get the program's offset in the configuration memory; it is loaded if it is not there yet. It
- * stays as long as another owner holds the program. */
-cl_int code_place(struct unit *u, struct riscv_program *p, uint64_t *ret);
-/* After a reset: load all programs again. SP_E_NOMEM. */
-int code_again(struct unit *u) REQUIRES(almaif_held);
-/* Move printed text from the device to u->printed. */
-void code_take_output(struct unit *u) REQUIRES(almaif_held);
-/* Write the text to standard output, and free it. */
-void code_print(struct buf *text);
-
-/* ---- program.c: as the operations of backend.h; launches as in launch.c ----------------------- */
-
-/* Is a program of this kind compiled here? */
-bool code_program_is(const struct domain *d, unsigned kind);
-cl_int code_program_init(struct backend_program *p, unsigned kind, struct bytes parts);
-void code_program_fini(struct backend_program *p);
-cl_int code_program_build(struct backend_program *p, const unsigned *devices, size_t device_count,
-                          const char *options, struct buf *info);
-cl_int code_program_compile(struct backend_program *p, const unsigned *devices, size_t device_count,
-                            const char *options, struct buf *info);
-cl_int code_program_link(struct domain *d, const unsigned *devices, size_t device_count,
-                         struct backend_program *const *inputs, size_t input_count,
-                         const char *options, struct buf *info, struct backend_program *ret);
-cl_int code_program_binary(struct backend_program *p, struct buf *out);
-cl_int code_kernel_new(struct backend_program *p, const char *name, struct code_kernel **ret);
-void code_kernel_release(struct code_kernel *k);
-cl_int code_kernel_set_arg(struct code_kernel *k, const struct domain *d, const struct arg *a,
-                           struct backend_buffer *buffer);
-cl_int code_launch_check(const struct unit *u, const struct code_kernel *k,
-                         const struct backend_command *c);
-cl_int code_launch_prepare(struct command *k, const struct code_kernel *kernel);
-
-/* ---- command.c ------------------------------------------------------------------------------ */
-
-cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
-                      struct backend_event **ret);
-void command_queue_unref(struct backend_queue *q);
-void command_free(struct command *k) EXCLUDES(almaif_held);
-struct backend_event *almaif_event_ref(struct backend_event *e);
-void almaif_event_unref(struct backend_event *e);
-bool dependency_done(const struct dependency *d) REQUIRES(almaif_held);
-/* May the host execute the command now? */
-bool command_may_run(const struct command *k) REQUIRES(almaif_held);
-
-/* ---- thread.c ------------------------------------------------------------------------------- */
-
-/* Start the threads that execute and watch commands. SP_E_NOMEM. */
-int threads_start(struct domain *d);
-/* backend_ops.poll. */
-enum backend_polled threads_poll(struct backend *b, bool last) EXCLUDES(almaif_held);
-void *thread_watch(void *unit);
-void *thread_host(void *backend);
 
 #endif

@@ -1,7 +1,10 @@
-#include <time.h>
+#include "backend/almaif/thread.h"
 
-#include "backend/almaif/state.h"
-
+#include "backend/almaif/code.h"
+#include "backend/almaif/command.h"
+#include "backend/almaif/launch.h"
+#include "backend/almaif/memory.h"
+#include "backend/almaif/transfer.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"
@@ -106,19 +109,17 @@ void *thread_host(void *arg)
 
 /* ---- a unit's ring -------------------------------------------------------------------------- */
 
-/* Look, longer and longer after. */
+/* Poll the signal, with pauses that grow. */
 static void nap(struct unit *u, struct window *signals, uint64_t at) EXCLUDES(almaif_held)
 {
-        struct timespec pause = { 0, NAP_MIN_NS };
-        while (pause.tv_nsec <= NAP_MAX_NS) {
-                nanosleep(&pause, NULL);
+        for (uint64_t pause = NAP_MIN_NS; pause <= NAP_MAX_NS; pause *= 2) {
+                (void)thread_sleep(pause);
                 if (signal_state(signals, at, u->domain->zero) != SIGNAL_PENDING)
                         return;
-                pause.tv_nsec *= 2;
         }
 }
 
-/* Until the signal at `at` is not pending, or it is time to look around. */
+/* Wait until the signal at `at` is not pending, or until it is time to check other work. */
 static void wait_signal(struct unit *u, uint64_t at) EXCLUDES(almaif_held)
 {
         struct domain *d = u->domain;
@@ -326,12 +327,13 @@ enum backend_polled threads_poll(struct backend *b, bool last)
 int threads_start(struct domain *d)
 {
         struct backend *b = d->backend;
-        if (!b->threaded && pthread_create(&b->thread, NULL, thread_host, b))
+        if (!b->threaded && thread_start_with_signals(&b->thread, thread_host, b) < 0)
                 return SP_E_NOMEM;
         b->threaded = true;
         for (unsigned i = 0; i < d->unit_count; i++) {
                 struct unit *u = d->units[i];
-                if (!u->watch.threaded && pthread_create(&u->watch.thread, NULL, thread_watch, u))
+                if (!u->watch.threaded &&
+                    thread_start_with_signals(&u->watch.thread, thread_watch, u) < 0)
                         return SP_E_NOMEM;
                 u->watch.threaded = true;
         }

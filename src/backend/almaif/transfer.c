@@ -1,4 +1,4 @@
-#include "backend/almaif/state.h"
+#include "backend/almaif/transfer.h"
 
 #include "backend/bounds.h"
 

@@ -1,20 +1,17 @@
 #include "backend/almaif/window.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/futex.h"
+#include "os/poll.h"
+#include "os/thread.h"
+#include "os/vm.h"
 
 enum { PAUSE_NS = 50000 };
 
@@ -46,7 +43,7 @@ uint64_t window_load64(struct window *w, uint64_t at)
 {
         if (w->map && at % 8 == 0)
                 return __atomic_load_n((uint64_t *)at_map(w, at), __ATOMIC_ACQUIRE);
-        /* In halves: again if the upper one changed meanwhile. */
+        /* Read both halves; read again if the upper one has changed meanwhile. */
         uint32_t high = window_load32(w, at + 4), low, before;
         do {
                 before = high;
@@ -124,27 +121,20 @@ void window_write(struct window *w, uint64_t at, const void *from, size_t size)
 
 /* ---- sleeping ------------------------------------------------------------------------------- */
 
-static struct timespec time_of(uint64_t ns)
-{
-        return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-}
-
 static void wait_futex(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
 {
-        struct timespec t = time_of(timeout_ns);
-        syscall(SYS_futex, at_map(w, word), FUTEX_WAIT, seen, &t, NULL, 0);
+        futex_wait(at_map(w, word), seen, timeout_ns);
 }
 
 void window_wake(struct window *w, uint64_t at)
 {
         if (w->futex)
-                syscall(SYS_futex, at_map(w, at), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+                futex_wake(at_map(w, at));
 }
 
 static void wait_pause(struct window *w, uint64_t word, uint32_t seen, uint64_t timeout_ns)
 {
-        struct timespec t = time_of(timeout_ns < PAUSE_NS ? timeout_ns : PAUSE_NS);
-        nanosleep(&t, NULL);
+        (void)thread_sleep(timeout_ns < PAUSE_NS ? timeout_ns : PAUSE_NS);
 }
 
 /* Read the interrupt's count, then enable the next one by writing 1. The caller polls again, so it
@@ -153,7 +143,7 @@ static void wait_uio(struct window *w, uint64_t word, uint32_t seen, uint64_t ti
 {
         const uint32_t on = 1;
         uint32_t count;
-        if (write(w->irq_fd, &on, sizeof(on)) != sizeof(on)) {
+        if (!file_write_all(w->irq_fd, &on, sizeof(on))) {
                 wait_pause(w, word, seen, timeout_ns);
                 return;
         }
@@ -161,7 +151,7 @@ static void wait_uio(struct window *w, uint64_t word, uint32_t seen, uint64_t ti
                 return;
         struct pollfd p = { .fd = w->irq_fd, .events = POLLIN };
         if (poll(&p, 1, (int)(timeout_ns / 1000000u)) > 0)
-                (void)!read(w->irq_fd, &count, sizeof(count));
+                (void)!file_read(w->irq_fd, &count, sizeof(count));
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -184,33 +174,31 @@ int window_map(struct window *w, const char *name, uint64_t at, uint64_t limit, 
         w->limit = limit ? limit - at : 0;
         if (!w->size)
                 w->size = w->limit;
-        uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = at % page;
+        uint64_t page = vm_page_size(), skip = at % page, map;
         if (!w->size || w->size > SIZE_MAX - page || at > INT64_MAX) {
                 snprintf(error, WINDOW_ERROR_SIZE, "%.200s: no size is known", name);
                 return SP_E_INVAL;
         }
         w->map_size = (size_t)(w->size + skip);
-        void *p = mmap(NULL, w->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd,
-                       (off_t)(at - skip));
-        if (p == MAP_FAILED)
+        if (vm_map_file(w->fd, at - skip, w->map_size, &map) < 0)
                 return failed(error, SP_E_NOMEM, name);
-        w->map = (uint8_t *)p + skip;
+        w->map = (uint8_t *)(uintptr_t)map + skip;
         return 0;
 }
 
-static int open_path(struct window *w, const char *path, int flags, char *error)
+static int open_path(struct window *w, const char *path, bool uncached, char *error)
 {
-        w->fd = open(path, O_RDWR | O_CLOEXEC | flags);
+        w->fd = uncached ? file_open_uncached(path) : file_open_both(path, false);
         return w->fd < 0 ? failed(error, SP_E_NOENT, path) : 0;
 }
 
 static int open_file(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
-        struct stat st;
-        int r = open_path(w, p->path, 0, error);
-        if (!r && fstat(w->fd, &st) < 0)
+        struct file_info file;
+        int r = open_path(w, p->path, false, error);
+        if (!r && !file_info_of(w->fd, &file))
                 return failed(error, SP_E_NOENT, p->path);
-        return r ? r : window_map(w, p->path, w->base, (uint64_t)st.st_size, error);
+        return r ? r : window_map(w, p->path, w->base, file.size, error);
 }
 
 static int open_shm(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
@@ -221,7 +209,7 @@ static int open_shm(struct window *w, const struct place *p, char error[WINDOW_E
 
 static int open_mem(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
-        int r = open_path(w, p->path, O_SYNC, error);
+        int r = open_path(w, p->path, true, error);
         return r ? r : window_map(w, p->path, w->base, p->size ? p->base + p->size : 0, error);
 }
 
@@ -244,7 +232,7 @@ static bool uio_number(const char *device, const char *what, uint64_t *ret)
 static int open_uio(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
         uint64_t address, size;
-        int r = open_path(w, p->path, O_SYNC, error);
+        int r = open_path(w, p->path, true, error);
         if (r)
                 return r;
         if (!uio_number(p->path, "addr", &address) || !uio_number(p->path, "size", &size)) {
@@ -254,7 +242,7 @@ static int open_uio(struct window *w, const struct place *p, char error[WINDOW_E
         }
         if (!w->base)
                 w->base = address;
-        w->irq_fd = dup(w->fd);
+        w->irq_fd = file_duplicate(w->fd);
         if (w->base < address || w->irq_fd < 0)
                 return failed(error, SP_E_INVAL, p->path);
         return window_map(w, p->path, w->base - address, size, error);
@@ -262,13 +250,12 @@ static int open_uio(struct window *w, const struct place *p, char error[WINDOW_E
 
 void window_unmap(struct window *w)
 {
-        uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
         if (w->map)
-                munmap((void *)((uintptr_t)w->map & ~(uintptr_t)(page - 1)), w->map_size);
+                vm_unmap((uintptr_t)w->map & ~(uintptr_t)(vm_page_size() - 1), w->map_size);
         if (w->fd >= 0)
-                close(w->fd);
+                (void)file_close(w->fd);
         if (w->irq_fd >= 0)
-                close(w->irq_fd);
+                (void)file_close(w->irq_fd);
 }
 
 int window_open(const struct place *p, uint64_t base, uint64_t size, struct window **ret,
@@ -300,11 +287,7 @@ struct window *window_close(struct window *w)
 
 int window_lock(struct window *w, uint64_t at, uint64_t size)
 {
-        struct flock lock = { .l_type = F_WRLCK,
-                              .l_whence = SEEK_SET,
-                              .l_start = (off_t)(w->base + at),
-                              .l_len = (off_t)size };
-        if (w->fd < 0 || !fcntl(w->fd, F_OFD_SETLK, &lock))
+        if (w->fd < 0 || file_lock_bytes(w->fd, w->base + at, size))
                 return 0;
         return errno == EAGAIN || errno == EACCES ? SP_E_BUSY : 0;
 }

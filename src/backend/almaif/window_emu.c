@@ -1,18 +1,16 @@
-/* An emulator that is a thread of this process: an accelerator for programs that want to be tried without one. All
- * windows on the same name see the same one; it ends with the last of them. */
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
+/* An emulator that is a thread of this process: it runs programs for accelerators without one. All windows on
+ * one name share an emulator, which ends with the last of them. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/almaif/window.h"
 #include "backend/emulator/emulator.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/file_info.h"
 #include "os/lock.h"
+#include "os/thread.h"
 
 #define DATA_SIZE ((uint64_t)64 << 20) /* unless the place says otherwise; taken when it is used */
 
@@ -22,7 +20,7 @@ struct emulated {
         unsigned refs;
         struct emulator *emulator;
         atomic_bool stop;
-        pthread_t thread;
+        thread_id thread;
 };
 
 /* Guards the list and the references; a leaf. */
@@ -36,17 +34,6 @@ static void *thread_main(void *arg)
         return NULL;
 }
 
-/* Signals are for the program's own threads. */
-static bool start_thread(struct emulated *e)
-{
-        sigset_t every, old;
-        sigfillset(&every);
-        pthread_sigmask(SIG_SETMASK, &every, &old);
-        int r = pthread_create(&e->thread, NULL, thread_main, e);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-        return !r;
-}
-
 static struct emulated *emulated_new(const struct place *p)
 {
         struct emulator_params params = EMULATOR_DEFAULTS;
@@ -57,7 +44,8 @@ static struct emulated *emulated_new(const struct place *p)
         emulator_all_kernels(&params);
         memcpy(e->name, p->path, sizeof(e->name));
         e->refs = 1;
-        if (emulator_new(&params, &e->emulator) < 0 || !start_thread(e)) {
+        if (emulator_new(&params, &e->emulator) < 0 ||
+            thread_start(&e->thread, false, thread_main, e) < 0) {
                 emulator_free(e->emulator);
                 mem_free(e);
                 return NULL;
@@ -95,29 +83,26 @@ static void emulated_unref(struct emulated *e)
                 return;
         e->stop = true;
         emulator_wake(e->emulator);
-        pthread_join(e->thread, NULL);
+        thread_join(e->thread);
         emulator_free(e->emulator);
         mem_free(e);
 }
 
-/* Opened anew, so that locks are the window's own. */
+/* Open the memory anew, so that locks are the window's own. */
 static int open_emu(struct window *w, const struct place *p, char error[WINDOW_ERROR_SIZE])
 {
-        char path[40];
-        struct stat st;
+        struct file_info file;
         struct emulated *e = emulated_ref(p);
         w->handle[0] = e;
-        if (e) {
-                snprintf(path, sizeof(path), "/proc/self/fd/%d", emulator_fd(e->emulator));
-                w->fd = open(path, O_RDWR | O_CLOEXEC);
-        }
-        if (w->fd < 0 || fstat(w->fd, &st) < 0) {
+        if (e)
+                w->fd = file_open_again(emulator_fd(e->emulator));
+        if (w->fd < 0 || !file_info_of(w->fd, &file)) {
                 snprintf(error, WINDOW_ERROR_SIZE, "no memory or thread for the emulator %.100s",
                          p->path);
                 return SP_E_NOMEM;
         }
         w->futex = true;
-        return window_map(w, p->path, w->base, (uint64_t)st.st_size, error);
+        return window_map(w, p->path, w->base, file.size, error);
 }
 
 static void close_emu(struct window *w)

@@ -1,19 +1,14 @@
 #include "backend/emulator/emulator.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/futex.h"
+#include "os/vm.h"
 
 enum {
         CONFIG_AT = 0x800,
@@ -61,17 +56,6 @@ static uint64_t load64(const uint64_t *p)
         return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-static void sleep_on(void *word, uint32_t seen, long ns)
-{
-        struct timespec t = { 0, ns };
-        syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
-}
-
-static void wake_on(void *word)
-{
-        syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* Its low half is the word of a futex. */
 static void *low_half(uint64_t *p)
 {
@@ -81,7 +65,7 @@ static void *low_half(uint64_t *p)
 static void wake_host(struct emulator *e)
 {
         if (__atomic_exchange_n(word32(e, ALMAIF_HOST_SLEEPS), 0, __ATOMIC_SEQ_CST))
-                wake_on(low_half(e->read_index));
+                futex_wake(low_half(e->read_index));
 }
 
 /* ---- registers ------------------------------------------------------------------------------ */
@@ -147,21 +131,20 @@ int emulator_new(const struct emulator_params *params, struct emulator **ret)
         if (params->file_size > end)
                 end = params->file_size;
 
-        struct stat st;
-        e->fd = params->path ? open(params->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)
-                             : memfd_create("almaif", MFD_CLOEXEC);
-        if (e->fd < 0 || fstat(e->fd, &st) < 0 ||
-            ((uint64_t)st.st_size < end && ftruncate(e->fd, (off_t)end) < 0)) {
+        struct file_info file;
+        e->fd = params->path ? file_open_both(params->path, true) : file_create_in_memory();
+        if (e->fd < 0 || !file_info_of(e->fd, &file) ||
+            (file.size < end && !file_resize(e->fd, end))) {
                 emulator_free(e);
                 return SP_E_NOENT;
         }
-        e->bus_size = (uint64_t)st.st_size > end ? (uint64_t)st.st_size : end;
-        void *map = mmap(NULL, e->bus_size, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd, 0);
-        if (map == MAP_FAILED) {
+        e->bus_size = file.size > end ? file.size : end;
+        uint64_t at;
+        if (vm_map_file(e->fd, 0, (size_t)e->bus_size, &at) < 0) {
                 emulator_free(e);
                 return SP_E_NOMEM;
         }
-        e->bus = map;
+        e->bus = (uint8_t *)(uintptr_t)at;
         e->self = e->bus + params->base;
         bool v3 = params->profile == 3;
         e->read_index = (uint64_t *)(void *)(e->self + (v3 ? e->queue_at + ALMAIF_V3_READ_INDEX
@@ -178,9 +161,9 @@ struct emulator *emulator_free(struct emulator *e)
         if (!e)
                 return NULL;
         if (e->bus)
-                munmap(e->bus, e->bus_size);
+                vm_unmap((uint64_t)(uintptr_t)e->bus, (size_t)e->bus_size);
         if (e->fd >= 0)
-                close(e->fd);
+                (void)file_close(e->fd);
         mem_free(e);
         return NULL;
 }
@@ -207,7 +190,7 @@ static void signal_value(struct emulator *e, uint64_t address, uint32_t value)
         uint32_t *word = (uint32_t *)(void *)at, *sleepers = word + 1;
         __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
         if (__atomic_exchange_n(sleepers, 0, __ATOMIC_SEQ_CST))
-                wake_on(word);
+                futex_wake(word);
 }
 
 static void signal_result(struct emulator *e, uint64_t address, bool success)
@@ -277,7 +260,7 @@ static bool await(struct emulator *e, uint64_t address, bool *ret_success)
                         continue;
                 __atomic_store_n(sleepers, 1, __ATOMIC_SEQ_CST);
                 if (is_pending(e, __atomic_load_n(word, __ATOMIC_SEQ_CST)))
-                        sleep_on(word, v, DEP_SLEEP_NS);
+                        futex_wait(word, v, DEP_SLEEP_NS);
         }
 }
 
@@ -377,9 +360,9 @@ static bool run_dispatch(struct emulator *e, const struct almaif_dispatch *d)
                 return false;
         case EMULATOR_EARLY_WAKE:
                 for (int i = 0; i < 20; i++) {
-                        wake_on(low_half(e->read_index));
+                        futex_wake(low_half(e->read_index));
                         wake_host(e);
-                        sleep_on(word32(e, ALMAIF_STATUS), 0, DEP_SLEEP_NS);
+                        futex_wait(word32(e, ALMAIF_STATUS), 0, DEP_SLEEP_NS);
                 }
                 break;
         case EMULATOR_BAD_STATUS:
@@ -413,7 +396,7 @@ static void idle(struct emulator *e, uint64_t *idle_since)
             (e->running && !e->hung && seen != *e->read_index) ||
             (!e->dead && __atomic_load_n(word32(e, ALMAIF_COMMAND), __ATOMIC_SEQ_CST)))
                 return;
-        sleep_on(low_half(e->write_index), (uint32_t)seen, SLEEP_NS);
+        futex_wait(low_half(e->write_index), (uint32_t)seen, SLEEP_NS);
 }
 
 /* The next packet, if there is one. */
@@ -444,7 +427,7 @@ static bool step(struct emulator *e)
 
 void emulator_wake(struct emulator *e)
 {
-        wake_on(low_half(e->write_index));
+        futex_wake(low_half(e->write_index));
 }
 
 int emulator_fd(const struct emulator *e)

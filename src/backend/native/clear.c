@@ -2,7 +2,9 @@
  * may give out memory of a device uncleared. The fills of a domain go through a queue of their own,
  * in order. All commands submitted in the domain wait for the last fill, until it is known to be
  * complete. */
-#include "backend/native/native.h"
+#include "backend/native/clear.h"
+
+#include "backend/native/command.h"
 #include "base/log.h"
 
 static bool wanted(const struct backend *b, const struct native_domain *d)

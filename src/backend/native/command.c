@@ -1,8 +1,14 @@
+#include "backend/native/command.h"
+
 /* Queues and commands: backend commands become clEnqueue* calls with native events as wait lists. */
 #include "backend/bounds.h"
+#include "backend/native/clear.h"
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
+#include "backend/native/context.h"
+#include "backend/native/image.h"
 #include "backend/native/notify.h"
+#include "backend/native/svm.h"
 #include "base/log.h"
 #include "os/clock.h"
 
@@ -319,7 +325,7 @@ static cl_int take_deps(struct backend_queue *q, const struct backend_command *c
         return CL_SUCCESS;
 }
 
-/* As enqueue; its end is to be seen in a completion flag. */
+/* Enqueue a command whose completion a flag shows. */
 static cl_int enqueue_with_flag(struct backend_queue *q, const struct backend_command *c,
                                 cl_uint count, const cl_event *deps, struct backend_event *e)
 {

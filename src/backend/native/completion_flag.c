@@ -11,6 +11,8 @@
  * millisecond after the command before them. */
 #include "backend/native/completion_flag.h"
 
+#include "backend/native/hostmem.h"
+
 #include <string.h>
 
 enum {

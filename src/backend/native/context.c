@@ -10,7 +10,9 @@
  * session. No command or build reaches the driver any more. */
 #include <stdio.h>
 
-#include "backend/native/native.h"
+#include "backend/native/command.h"
+#include "backend/native/context.h"
+
 #include "base/log.h"
 
 /* Every buffer has at least a byte, and every image a pixel. */

@@ -1,5 +1,9 @@
 /* Contexts and their devices: those of a platform, and sub-devices. */
-#include "backend/native/native.h"
+#include "backend/native/device.h"
+
+#include "backend/native/clear.h"
+#include "backend/native/context.h"
+#include "backend/native/svm.h"
 #include "base/log.h"
 
 static void CL_CALLBACK context_error(const char *text, const void *info, size_t size, void *user)

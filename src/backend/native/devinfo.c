@@ -1,5 +1,8 @@
+#include "backend/native/devinfo.h"
+
 #include "backend/emit.h"
-#include "backend/native/native.h"
+#include "backend/native/image.h"
+#include "backend/native/svm.h"
 #include "base/log.h"
 
 enum kind { UINT, ULONG, SIZE, STR, LIST, DATA };

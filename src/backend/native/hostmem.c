@@ -1,7 +1,9 @@
 /* Host memory that the device can read and write directly: a mapped buffer in the host's memory.
  * For other memory the driver makes an intermediate copy. Given memory, a file's that other
  * processes have mapped, can become such a buffer if the driver pins it (quirks.h). */
-#include "backend/native/native.h"
+#include "backend/native/hostmem.h"
+
+#include "backend/native/command.h"
 #include "base/log.h"
 
 struct host_memory {

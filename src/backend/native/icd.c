@@ -1,27 +1,27 @@
 #include "backend/native/icd.h"
 
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/file.h"
+#include "os/folder.h"
+#include "os/pattern.h"
+#include "os/process/library.h"
 
 /* The folders where distributions put .icd files. Windows has them in the registry
  * (SOFTWARE\Khronos\OpenCL\Vendors) and macOS has one framework; this file searches neither. */
 static const char *const folders[] = { "/etc/OpenCL/vendors", "/usr/local/etc/OpenCL/vendors" };
 
-enum { LIBRARIES_MAX = 64, PLATFORMS_MAX = 64 };
+enum { LIBRARIES_MAX = 64, PLATFORMS_MAX = 64, FILES_MAX = 256 };
 
 struct search {
-        void *libraries[LIBRARIES_MAX];
+        struct library *libraries[LIBRARIES_MAX];
         size_t library_count;
         struct icd_platform *platforms;
         size_t count;
@@ -116,7 +116,7 @@ static bool matches(const char *name, const char *patterns)
                 char one[256];
                 n = strcspn(patterns, " ");
                 snprintf(one, sizeof(one), "%.*s", (int)n, patterns);
-                if (n && n < sizeof(one) && !fnmatch(one, slash ? slash + 1 : name, 0))
+                if (n && n < sizeof(one) && pattern_matches(one, slash ? slash + 1 : name))
                         return true;
         }
         return false;
@@ -126,9 +126,9 @@ static void add_library(struct search *s, const char *name)
 {
         if (s->preload && !matches(name, s->preload))
                 return;
-        void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        struct library *lib = library_load(name, 0);
         if (!lib) {
-                log_info("native", "cannot load %s: %s", name, dlerror());
+                log_info("native", "cannot load %s: %s", name, library_error());
                 return;
         }
         for (size_t i = 0; i < s->library_count; i++)
@@ -139,17 +139,17 @@ static void add_library(struct search *s, const char *name)
         s->libraries[s->library_count++] = lib;
         if (s->preload)
                 return;
-        if (dlsym(lib, "spancl_icd_version")) {
+        if (library_symbol(lib, "spancl_icd_version")) {
                 log_debug("native", "%s is SpanCL itself", name);
                 s->own = true;
                 return;
         }
-        void *symbol = dlsym(lib, "clGetExtensionFunctionAddress");
+        void *symbol = library_symbol(lib, "clGetExtensionFunctionAddress");
         address_fn address;
         memcpy(&address, &symbol, sizeof(address));
         void *found = symbol ? address("clIcdGetPlatformIDsKHR") : NULL;
         if (!found)
-                found = dlsym(lib, "clIcdGetPlatformIDsKHR");
+                found = library_symbol(lib, "clIcdGetPlatformIDsKHR");
         if (!found) {
                 log_info("native", "%s is no OpenCL ICD", name);
                 return;
@@ -196,39 +196,44 @@ static bool has_suffix(const char *s, const char *suffix)
         return n >= m && !strcmp(s + n - m, suffix);
 }
 
-static int is_icd_file(const struct dirent *e)
+struct names {
+        char *all[FILES_MAX];
+        size_t count;
+};
+
+static void note_name(void *user, const char *name)
 {
-        return has_suffix(e->d_name, ".icd");
+        struct names *n = user;
+        if (has_suffix(name, ".icd") && n->count < FILES_MAX && (n->all[n->count] = strdup(name)))
+                n->count++;
+}
+
+static int compare(const void *a, const void *b)
+{
+        return strcoll(*(char *const *)a, *(char *const *)b);
 }
 
 static void add_folder(struct search *s, const char *folder)
 {
-        struct dirent **entries;
-        int n = scandir(folder, &entries, is_icd_file, alphasort);
-        if (n < 0) {
+        struct names names = { .count = 0 };
+        if (folder_names(folder, note_name, &names) < 0) {
                 log_info("native", "cannot read %s: %s", folder, strerror(errno));
                 return;
         }
-        for (int i = 0; i < n; i++) {
+        qsort(names.all, names.count, sizeof(names.all[0]), compare);
+        for (size_t i = 0; i < names.count; i++) {
                 char path[4096];
-                int length = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+                int length = snprintf(path, sizeof(path), "%s/%s", folder, names.all[i]);
                 if (length > 0 && (size_t)length < sizeof(path))
                         add_icd_file(s, path);
-                free(entries[i]);
+                free(names.all[i]);
         }
-        free(entries);
-}
-
-static bool is_folder(const char *path)
-{
-        struct stat st;
-        return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* The value of OCL_ICD_VENDORS. A file name without folder is looked for in the usual ones, too. */
 static void add_vendors(struct search *s, const char *path)
 {
-        if (is_folder(path)) {
+        if (folder_exists(path)) {
                 add_folder(s, path);
                 return;
         }
@@ -237,11 +242,10 @@ static void add_vendors(struct search *s, const char *path)
                 return;
         }
         char usual[4096];
-        struct stat st;
-        if (!strchr(path, '/') && stat(path, &st) < 0) {
+        if (!strchr(path, '/') && !file_exists(path)) {
                 for (size_t i = 0; i < array_size(folders); i++) {
                         int n = snprintf(usual, sizeof(usual), "%s/%s", folders[i], path);
-                        if (n > 0 && (size_t)n < sizeof(usual) && stat(usual, &st) == 0) {
+                        if (n > 0 && (size_t)n < sizeof(usual) && file_exists(usual)) {
                                 add_icd_file(s, usual);
                                 return;
                         }
@@ -267,7 +271,7 @@ static void add_list(struct search *s, const char *list)
 static void add_usual(struct search *s)
 {
         for (size_t i = 0; i < array_size(folders); i++)
-                if (is_folder(folders[i]))
+                if (folder_exists(folders[i]))
                         add_folder(s, folders[i]);
 }
 

@@ -1,6 +1,7 @@
 /* Images and samplers. Regions of images travel without gaps, so that native pitches are always 0. */
+#include "backend/native/image.h"
+
 #include "backend/bounds.h"
-#include "backend/native/native.h"
 
 /* ---- images --------------------------------------------------------------------------------- */
 

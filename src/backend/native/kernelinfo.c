@@ -1,5 +1,7 @@
 #include "backend/native/kernelinfo.h"
 
+#include "backend/native/kernelquery.h"
+
 #include <stdlib.h>
 
 enum {

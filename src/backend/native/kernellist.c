@@ -1,5 +1,7 @@
 #include "backend/native/kernellist.h"
 
+#include "backend/native/program.h"
+
 #include <ctype.h>
 
 #include "base/log.h"

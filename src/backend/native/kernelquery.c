@@ -1,5 +1,6 @@
 /* Queries of a kernel whose answer depends on an input. */
-#include "backend/native/native.h"
+#include "backend/native/kernelquery.h"
+
 #include "base/mem.h"
 
 static void *extension_find(const struct native_domain *d, const char *name)

@@ -2,6 +2,17 @@
  * with all of its devices that are used, or one for each device. */
 #include "backend/native/native.h"
 
+#include "backend/native/clear.h"
+#include "backend/native/command.h"
+#include "backend/native/context.h"
+#include "backend/native/device.h"
+#include "backend/native/devinfo.h"
+#include "backend/native/hostmem.h"
+#include "backend/native/image.h"
+#include "backend/native/kernelquery.h"
+#include "backend/native/program.h"
+#include "backend/native/svm.h"
+
 #include <stdio.h>
 
 #include "backend/bounds.h"
@@ -106,7 +117,7 @@ static void add_platform(struct backend *b, const struct icd_platform *p,
 
 /* ---- the backend ---------------------------------------------------------------------------- */
 
-/* Also of one half opened. */
+/* Close the backend, also one that is half opened. */
 static void native_close(struct backend *b)
 {
         if (!b)

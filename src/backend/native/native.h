@@ -8,7 +8,6 @@
 #define SPANCL_BACKEND_NATIVE_NATIVE_H
 
 #include <CL/cl_ext.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend/backend.h"
@@ -194,115 +193,8 @@ static inline void op_leave(void)
  * it. */
 cl_int native_ready(struct backend *b, struct backend_buffer *m, struct backend_buffer **ret);
 
-/* device.c */
-cl_context native_context(const struct icd_platform *p, const cl_device_id *ids, cl_uint n);
-/* Add a context and its devices, which are taken over, behind the others; there is room. */
-void native_add_domain(struct backend *b, const struct icd_platform *p, cl_context context,
-                       const struct native_device *parent, const cl_device_id *ids, unsigned count);
-cl_int native_device_partition(struct backend *b, unsigned device,
-                               const cl_device_partition_property *properties, unsigned *ret_first,
-                               unsigned *ret_count);
-void native_device_release(struct backend *b, unsigned device);
-
-/* context.c. Prepare to probe a new domain of these devices. */
-void native_probe_begin(struct native_domain *d, const cl_device_id *devices, unsigned count);
-void native_probe_end(struct native_domain *d);
-/* Have the driver allocate new memory now. CL_MEM_OBJECT_ALLOCATION_FAILURE: there is none. */
-cl_int native_commit(struct backend_buffer *m);
-/* A command has failed with `status`: probe whether the context is broken. Any thread; inside or
- * outside an operation. */
-void native_probe(struct backend *b, struct native_domain *d, cl_int status);
-
-/* clear.c. Clear new memory, if that is wanted. CL_MEM_OBJECT_ALLOCATION_FAILURE: that failed, and
- * the memory must not be used. */
-cl_int native_clear(struct backend *b, struct backend_buffer *m);
-cl_int native_clear_svm(struct backend *b, struct native_domain *d, uint64_t address, size_t size);
-/* The event that all commands submitted now have to wait for, owned by the domain; NULL: none. */
-cl_event native_clearing(struct native_domain *d);
-void native_clear_end(struct native_domain *d);
-
-/* devinfo.c */
-int native_device_info(struct backend *b, unsigned device, struct buf *out);
-
-/* kernelquery.c. The platform's clGetKernelSubGroupInfo, also of the extension; NULL: none. */
-typedef clGetKernelSubGroupInfoKHR_fn native_sub_group_info_fn;
-native_sub_group_info_fn native_sub_group_info(const struct native_domain *d);
-cl_int native_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
-                           const size_t *input, size_t input_count, size_t size, void *ret);
-
-/* program.c */
-cl_int native_program_create(struct backend *b, unsigned domain, unsigned kind,
-                             const unsigned *devices, size_t device_count, struct bytes parts,
-                             struct backend_program **ret);
-cl_int native_program_build(struct backend_program *p, const unsigned *devices, size_t device_count,
-                            const char *options, struct buf *info);
-cl_int native_program_compile(struct backend_program *p, const unsigned *devices,
-                              size_t device_count, const char *options, struct buf *info);
-cl_int native_program_link(struct backend *b, unsigned domain, const unsigned *devices,
-                           size_t device_count, struct backend_program *const *inputs,
-                           size_t input_count, const char *options, struct buf *info,
-                           struct backend_program **ret);
-cl_int native_program_constant(struct backend_program *p, cl_uint id, struct bytes value);
-bool native_binary_is_dear(struct backend *b, unsigned domain);
-cl_program_binary_type native_program_type(struct backend_program *p, unsigned device);
-cl_int native_program_binary(struct backend_program *p, unsigned device, struct buf *out);
-void native_program_release(struct backend_program *p);
-
-/* image.c */
-cl_int native_image_create(struct backend *b, unsigned domain, cl_mem_flags flags,
-                           const struct image_desc *d, struct backend_buffer *parent,
-                           struct backend_buffer **ret);
-cl_int native_sampler_create(struct backend *b, unsigned domain, const struct sampler_desc *d,
-                             struct backend_sampler **ret);
-void native_sampler_release(struct backend_sampler *s);
-/* The INFO_IMAGE_FORMATS records of a domain. */
-void native_emit_formats(struct emit *e, const struct native_domain *domain);
-/* The clEnqueue* of an image operation. */
-cl_int native_enqueue_image(struct backend_queue *q, const struct backend_command *c, cl_uint count,
-                            const cl_event *deps, cl_event *ret);
-
-/* svm.c. Find out how the devices of a new domain get shared virtual memory. */
-void native_svm_init(struct backend *b, struct native_domain *domain, const cl_device_id *ids,
-                     unsigned count);
-enum info_svm native_device_svm(const struct backend *b, const struct native_device *d);
-cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, size_t size,
-                         bool mapped, struct backend_svm **ret, uint64_t *ret_address);
-cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backend_svm *svm,
-                                cl_mem_flags flags, size_t offset, size_t size,
-                                struct backend_buffer **ret);
-void native_svm_release(struct backend_svm *svm);
-cl_int native_svm_set_arg(struct backend_kernel *k, cl_uint index, uint64_t address);
-/* Before a launch: allow the kernel to use all SVM allocations. */
-cl_int native_svm_tell(struct backend_kernel *k);
-/* Free released allocations; nothing is in flight any more. */
-void native_svm_reap(struct backend *b);
-
-/* hostmem.c */
-cl_int native_host_memory(struct backend *b, unsigned domain, size_t size, void *given, void **ret);
-void native_host_memory_free_all(struct backend *b);
-
-/* native.c. Make a buffer of `mem`. NULL: `err` says why there is none. */
+/* Make a buffer of `mem`. NULL: `err` says why there is none. */
 cl_int native_wrap_buffer(struct native_domain *domain, cl_mem mem, size_t size, cl_int err,
                           struct backend_buffer **ret);
-
-/* command.c */
-cl_command_queue native_create_queue(struct native_domain *domain, cl_device_id device,
-                                     cl_command_queue_properties props, cl_int *err);
-cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_properties props,
-                           struct backend_queue **ret);
-cl_int native_device_queue_create(struct backend *b, unsigned device,
-                                  cl_command_queue_properties props, cl_uint size,
-                                  struct backend_queue **ret);
-cl_int native_device_queue_set_default(struct backend_queue *q);
-cl_int native_kernel_set_queue(struct backend_kernel *k, unsigned index, struct backend_queue *q);
-void native_queue_release(struct backend_queue *q);
-void native_queue_flush(struct backend_queue *q);
-cl_int native_submit(struct backend_queue *q, const struct backend_command *c,
-                     struct backend_event **ret);
-void native_event_release(struct backend_event *e);
-cl_int native_event_report(struct backend_queue *q, struct backend_event *e, void *cookie);
-cl_int native_event_status(struct backend_event *e);
-bool native_failure_stays(const struct backend_queue *q);
-size_t native_marker_max(const struct backend_queue *q);
 
 #endif

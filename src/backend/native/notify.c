@@ -1,8 +1,6 @@
 #include "backend/native/notify.h"
 
-#include <sched.h>
-#include <sys/prctl.h>
-#include <time.h>
+#include "backend/native/context.h"
 
 #include "backend/native/clock.h"
 #include "backend/native/completion_flag.h"
@@ -109,7 +107,7 @@ static void report(struct backend_event *e)
         drop(e);
 }
 
-/* Does its native event say that it is over? */
+/* Return true if the native event has completed. */
 static bool ask(struct backend_event *e)
 {
         cl_int status = CL_SUBMITTED;
@@ -170,11 +168,11 @@ static void pause_after(uint64_t since_ns)
         enum { SPIN_NS = 100000, NAP_MIN_NS = 10000, NAP_MAX_NS = 1000000 };
         uint64_t waited = clock_now_ns() - since_ns, nap = waited / 16;
         if (waited < SPIN_NS) {
-                sched_yield();
+                thread_yield();
                 return;
         }
         nap = nap < NAP_MIN_NS ? NAP_MIN_NS : nap > NAP_MAX_NS ? NAP_MAX_NS : nap;
-        nanosleep(&(struct timespec){ .tv_nsec = (long)nap }, NULL);
+        (void)thread_sleep(nap);
 }
 
 static void *notifier_main(void *arg)
@@ -182,7 +180,7 @@ static void *notifier_main(void *arg)
         struct notifier *n = arg;
         struct list waiting, over;
         uint64_t since_ns = 0;
-        (void)prctl(PR_SET_TIMERSLACK, 1000ul); /* naps would be 50 µs longer */
+        thread_sleep_precisely(); /* naps would be 50 µs longer */
         list_init(&waiting);
         list_init(&over);
         lock_take(&n->lock);
@@ -226,7 +224,7 @@ int notifier_new(struct notifier **ret)
         list_init(&n->events);
         lock_init(&n->lock);
         condition_init(&n->changed);
-        if (pthread_create(&n->thread, NULL, notifier_main, n)) {
+        if (thread_start_with_signals(&n->thread, notifier_main, n) < 0) {
                 condition_fini(&n->changed);
                 lock_fini(&n->lock);
                 mem_free(n);
@@ -244,7 +242,7 @@ void notifier_free(struct notifier *n)
         n->stop = true;
         condition_signal(&n->changed);
         lock_release(&n->lock);
-        pthread_join(n->thread, NULL);
+        thread_join(n->thread);
         condition_fini(&n->changed);
         lock_fini(&n->lock);
         mem_free(n);
@@ -268,7 +266,7 @@ static void CL_CALLBACK on_complete(cl_event event, cl_int status, void *user)
                 report(e);
 }
 
-/* By a thread of ours or the driver's. */
+/* Have another thread wait for the event: a notifier's or the driver's. */
 static void wait_elsewhere(struct backend_event *e)
 {
         struct backend_queue *q = e->queue;

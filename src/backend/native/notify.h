@@ -7,9 +7,10 @@
 #include "backend/native/native.h"
 #include "os/condition.h"
 #include "os/lock.h"
+#include "os/thread.h"
 
 struct notifier {
-        pthread_t thread;
+        thread_id thread;
         struct lock lock; /* guards what follows; a leaf */
         struct condition changed;
         struct list events;

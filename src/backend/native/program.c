@@ -1,8 +1,9 @@
 /* Programs: created from the message's parts, built on any thread, described by info records. */
+#include "backend/native/program.h"
+
 #include "backend/emit.h"
 #include "backend/native/kernelinfo.h"
 #include "backend/native/kernellist.h"
-#include "backend/native/native.h"
 #include "backend/native/room.h"
 #include "os/lock.h"
 

@@ -3,10 +3,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/folder.h"
 
 enum {
         LITTLE = 4 << 20
@@ -24,18 +24,18 @@ void room_note(char text[ROOM_NOTE_MAX])
         };
         *text = 0;
         for (size_t i = 0; i < array_size(folders); i++) {
-                struct statvfs fs;
+                uint64_t left;
+                bool names;
                 const char *path = secure_getenv(folders[i].variable);
-                if (!path || statvfs(path, &fs) < 0)
+                if (!path || !folder_room(path, &left, &names))
                         continue;
-                unsigned long long left = (unsigned long long)fs.f_bavail * fs.f_frsize;
-                bool names = !fs.f_files || fs.f_favail;
                 if (left >= LITTLE && names)
                         continue;
                 snprintf(
                         text, ROOM_NOTE_MAX,
                         "The disk for %s is full on the machine that built this (%llu KiB%s left).\n",
-                        folders[i].what, left >> 10, names ? "" : " and no file names");
+                        folders[i].what, (unsigned long long)left >> 10,
+                        names ? "" : " and no file names");
                 log_warn("build", "a build failed, and the disk of %s is full", path);
                 return;
         }

@@ -1,7 +1,9 @@
 /* Shared virtual memory. Natively it lies where clSVMAlloc says. Devices that work on the host's memory
  * itself take any that this process has at the wanted address: buffers are made of it with
  * CL_MEM_USE_HOST_PTR, and pointers into it are as good as those of clSVMAlloc. */
-#include "backend/native/native.h"
+#include "backend/native/svm.h"
+
+#include "backend/native/clear.h"
 #include "base/log.h"
 #include "os/vm.h"
 
@@ -249,8 +251,8 @@ cl_int native_svm_set_arg(struct backend_kernel *k, cl_uint index, uint64_t addr
         return r;
 }
 
-/* "It is sufficient to specify one pointer for each SVM allocation." Which of them the kernel uses, the
- * client knows; whatever it says lies in one of ours. */
+/* "It is sufficient to specify one pointer for each SVM allocation." The client knows which allocations the kernel
+ * uses. This sets all of them, because each pointer of the client lies in one. */
 cl_int native_svm_tell(struct backend_kernel *k)
 {
         struct native_domain *d = k->domain;

@@ -206,7 +206,7 @@ int executor_start(struct backend *b)
 {
         lock_init(&b->lock);
         condition_init(&b->changed);
-        if (b->manual || !pthread_create(&b->thread, NULL, thread_main, b))
+        if (b->manual || thread_start_with_signals(&b->thread, thread_main, b) == 0)
                 return 0;
         condition_fini(&b->changed);
         lock_fini(&b->lock);
@@ -222,7 +222,7 @@ void executor_stop(struct backend *b)
                 b->stop = true;
                 condition_signal(&b->changed);
                 lock_release(&b->lock);
-                pthread_join(b->thread, NULL);
+                thread_join(b->thread);
         }
         condition_fini(&b->changed);
         lock_fini(&b->lock);

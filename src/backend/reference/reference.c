@@ -385,7 +385,7 @@ static cl_int ref_kernel_create(struct backend_program *p, const char *name,
         return CL_SUCCESS;
 }
 
-/* From the address to the end of what it is in; the new buffer is the caller's. */
+/* Make a buffer of the bytes from the address to the end of its allocation. The caller owns it. */
 static cl_int svm_at(struct backend *b, unsigned domain, uint64_t address,
                      struct backend_buffer **ret)
 {

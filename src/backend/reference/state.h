@@ -9,7 +9,6 @@
 #ifndef SPANCL_BACKEND_REFERENCE_STATE_H
 #define SPANCL_BACKEND_REFERENCE_STATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "backend/backend.h"
@@ -17,6 +16,7 @@
 #include "base/list.h"
 #include "os/condition.h"
 #include "os/lock.h"
+#include "os/thread.h"
 
 enum { DEVICES = 2 };
 
@@ -30,7 +30,7 @@ struct backend {
 
         struct lock lock;
         struct condition changed; /* a command can run, or stop */
-        pthread_t thread;
+        thread_id thread;
         bool manual, stop;
         bool executing;      /* an executor works on a command, outside the lock */
         struct list pending; /* commands, oldest first; includes the one that is executed */

@@ -7,6 +7,7 @@
 #include "backend/riscv/tool.h"
 #include "base/installed.h"
 #include "base/mem.h"
+#include "os/folder.h"
 
 enum { ARGV_MAX = 1024, OBJECTS_MAX = 512 };
 
@@ -321,7 +322,7 @@ cl_int riscv_compile(const struct riscv_compiler *c, struct bytes source, const 
         if (!r)
                 r = to_object(c, folder, optimise, bytes_of(assembly.data, assembly.size), log,
                               ret);
-        tool_folder_remove(folder);
+        folder_remove(folder);
         buf_fini(&assembly);
         buf_fini(&entries);
         return status_of(r, log, CL_COMPILE_PROGRAM_FAILURE);
@@ -357,6 +358,6 @@ cl_int riscv_link(const struct riscv_compiler *c, const struct bytes *objects, s
                 r = tool_read(folder, "program.elf", ret);
                 r = r == SP_E_NOENT ? SP_E_INVAL : r;
         }
-        tool_folder_remove(folder);
+        folder_remove(folder);
         return status_of(r, log, CL_LINK_PROGRAM_FAILURE);
 }

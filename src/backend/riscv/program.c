@@ -1,11 +1,11 @@
 #include "backend/riscv/program.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "os/elf.h"
 
 enum { IMAGE_MAX = 16 << 20, KERNELS_MAX = 4096, RELATIVE = 3 /* R_RISCV_RELATIVE */ };
 

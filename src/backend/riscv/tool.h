@@ -10,10 +10,9 @@
 /* Find the first of `names` (ends with NULL) in PATH; false: none is there. */
 bool tool_find(const char *const *names, char ret[PATH_MAX]);
 
-/* Make a private folder below `base`; NULL: in the folder for temporary files. SP_E_NOENT. */
+/* Make a private folder below `base`; NULL: in the folder for temporary files. The caller removes it
+ * (folder_remove). SP_E_NOENT. */
 SP_NODISCARD int tool_folder(const char *base, char ret[PATH_MAX]);
-/* Remove the folder and the files in it. */
-void tool_folder_remove(const char *folder);
 
 /* Run argv[0] in `folder` until it ends. Its output is appended to `log`. SP_E_INVAL: it failed;
  * SP_E_NOENT: it can't be run; SP_E_NOMEM. */

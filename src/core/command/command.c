@@ -9,12 +9,13 @@
 #include "core/command/transfer.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/memory/view.h"
 #include "core/status.h"
 
 static bool has_room(void *arg) REQUIRES(client_held)
 {
         struct server *s = arg;
-        return server_refuses(s) || session_has_room(server_session(s));
+        return server_fails(s) || session_has_room(server_session(s));
 }
 
 void command_wait_room(struct server *s)
@@ -39,7 +40,7 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->wait_cap = array_size(m->few_waits);
         client_lock(m->client);
         command_wait_room(m->server);
-        m->session = server_refuses(m->server) ? NULL : server_session(m->server);
+        m->session = server_fails(m->server) ? NULL : server_session(m->server);
         if (!m->session)
                 return SP_E_GONE;
         if (q->record)
@@ -162,10 +163,13 @@ cl_int command_end(struct command *m, int r, bool wait)
         if (r == 0) {
                 m->queue->last_event = m->id;
                 m->queue->last_at = m->at;
+                if (!m->event)
+                        m->queue->unnamed = m->id;
                 if (wait) {
                         if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE)
                                 server_ask_clock(m->server);
                         client_wait(m->client, event_is_settled, m->event);
+                        views_waited(m->queue->context);
                         status = blocking_status(m);
                 } else {
                         server_kick(m->server);

@@ -78,6 +78,7 @@ struct _cl_command_buffer_khr {
         size_t property_count;
         cl_command_buffer_flags_khr flags;
         cl_mutable_dispatch_asserts_khr asserts;
+        unsigned char reaches; /* kernel.reaches of all its kernels */
         bool finalized;
         bool broken; /* out of memory: the server's recording differs from ours */
         cl_mutable_command_khr *commands;

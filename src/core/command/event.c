@@ -12,6 +12,7 @@
 #include "core/link/peers.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
+#include "core/memory/view.h"
 #include "core/progress.h"
 #include "core/status.h"
 #include "trace/trace.h"
@@ -128,12 +129,13 @@ void event_hold(cl_event e)
 }
 
 /* Notify the servers in the set `to` of e's completion. */
-static void event_tell(cl_event e, uint64_t to) REQUIRES(client_held)
+static void event_tell(cl_event e, const struct server_set *to) REQUIRES(client_held)
 {
         struct client *c = e->context->client;
-        for (unsigned i = 0; i < c->server_count; i++) {
+        for (unsigned i = server_set_next(to, 0); i < CLIENT_SERVERS_MAX;
+             i = server_set_next(to, i + 1)) {
                 struct server *s = c->servers[i];
-                struct session *session = to & 1ull << i ? server_session(s) : NULL;
+                struct session *session = server_session(s);
                 if (!session)
                         continue;
                 int r = session_send(session, event_done, .event = e->id, .status = e->status);
@@ -146,7 +148,8 @@ static void event_tell(cl_event e, uint64_t to) REQUIRES(client_held)
 void event_unhold(cl_event e)
 {
         unsigned left = atomic_fetch_sub(&e->h.holds, 1) - 1;
-        if (left == 1 && e->tracked && !e->watched && !e->imported && e->parts == 1) {
+        if (left == 1 && e->tracked && !e->watched && server_set_is_empty(&e->imported) &&
+            e->parts == 1) {
                 /* Only the map holds the event, and nothing will query it any more. */
                 map_del(&e->context->client->events.pending, e->id);
                 list_remove(&e->queue_link);
@@ -159,7 +162,7 @@ void event_unhold(cl_event e)
         if (e->parts && !e->queue) {
                 /* Nothing can set this user event any more: release the commands that wait for it. */
                 e->status = CL_INVALID_EVENT;
-                event_tell(e, e->imported);
+                event_tell(e, &e->imported);
         }
         if (e->tail)
                 e->tail->free(e->tail);
@@ -259,7 +262,7 @@ void event_complete(cl_event e, cl_int status)
         /* The client notifies servers of user events, of events without a peer link, and of events
          * whose server is lost. */
         bool lost = e->server && e->server->state == SERVER_LOST;
-        event_tell(e, e->server && !lost ? e->relay : e->imported);
+        event_tell(e, e->server && !lost ? &e->relay : &e->imported);
         client_changed(c);
         if (e->queue && e->queue->fence == e)
                 e->queue->fence = NULL;
@@ -308,9 +311,10 @@ void events_watch(cl_command_queue q)
         bool ordered = queue_in_order(q) && !q->failed, some = false;
         list_each(e, &q->commands, struct _cl_event, queue_link)
         {
-                some |= e->imported && !e->watched;
+                bool imported = !server_set_is_empty(&e->imported);
+                some |= imported && !e->watched;
                 /* The last one tells of all before it. */
-                bool tells = ordered ? some && e->queue_link.next == &q->commands : e->imported;
+                bool tells = ordered ? some && e->queue_link.next == &q->commands : imported;
                 if (tells && event_watch(e) < 0)
                         e->server->lost_status = SP_E_NOMEM;
         }
@@ -410,11 +414,10 @@ void events_relay(struct server *a, struct server *b)
 {
         cl_event e;
         for (size_t pos = 0; (e = map_next(&a->client->events.pending, &pos));) {
-                if (e->server == a)
-                        e->relay |= e->imported & 1ull << b->index;
-                if (e->server == b)
-                        e->relay |= e->imported & 1ull << a->index;
-                if (e->relay && event_watch(e) < 0)
+                const struct server *to = e->server == a ? b : e->server == b ? a : NULL;
+                if (to && server_set_has(&e->imported, to->index))
+                        server_set_add(&e->relay, to->index);
+                if (!server_set_is_empty(&e->relay) && event_watch(e) < 0)
                         e->server->lost_status = SP_E_NOMEM;
         }
 }
@@ -438,10 +441,9 @@ static bool to_be_watched(cl_event e)
 
 int event_reach(cl_event e, struct server *s)
 {
-        uint64_t bit = 1ull << s->index;
         if (e->status == CL_COMPLETE)
                 return 0;
-        if (e->server == s || e->imported & bit)
+        if (e->server == s || server_set_has(&e->imported, s->index))
                 return 1;
         struct session *to = server_session(s);
         if (!to)
@@ -462,9 +464,9 @@ int event_reach(cl_event e, struct server *s)
         r = session_send(to, event_import, .event = e->id, .peer = peers ? e->server->peers.id : 0);
         if (r < 0)
                 return r;
-        e->imported |= bit;
+        server_set_add(&e->imported, s->index);
         if (!peers)
-                e->relay |= bit;
+                server_set_add(&e->relay, s->index);
         if (!event_is_done(e))
                 return 1;
         r = session_send(to, event_done, .event = e->id, .status = e->status);
@@ -489,7 +491,7 @@ cl_int event_status(cl_event e)
 bool event_is_settled(void *event)
 {
         cl_event e = event;
-        return event_is_done(e) || (e->server && server_refuses(e->server));
+        return event_is_done(e) || (e->server && server_fails(e->server));
 }
 
 struct wait {
@@ -538,6 +540,8 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
                         server_ask_clock(q->device->server);
         }
         client_wait(c, all_done, &w);
+        if (count)
+                views_waited(events[0]->context);
         bool failed = false;
         for (cl_uint i = 0; i < count; i++) {
                 failed |= events[i]->status < 0;

@@ -2,6 +2,7 @@
 
 #include "core/client.h"
 #include "core/command/command.h"
+#include "core/command/command_buffer.h"
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
 #include "core/command/transfer.h"
@@ -11,6 +12,8 @@
 #include "core/memory/mem.h"
 #include "core/memory/sampler.h"
 #include "core/memory/svm.h"
+#include "core/memory/usm.h"
+#include "core/memory/view.h"
 #include "core/program/kernel.h"
 #include "core/status.h"
 
@@ -59,12 +62,34 @@ static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a) REQUIRES(client_h
 
 static inline bool kernel_reaches(const struct _cl_kernel *k)
 {
-        return k->reaches_usm || k->reached[KERNEL_REACH_SVM].count ||
+        return k->reaches || k->reached[KERNEL_REACH_SVM].count ||
                k->reached[KERNEL_REACH_USM].count;
 }
 
-/* Do something with all allocations that the kernel may reach by pointers other than its arguments. Device allocations
- * that all lie in one place stay there, so that there is nothing to be known of them. */
+/* Do something with the allocations that the kernel may reach by any pointer. If all devices have one memory, they are
+ * there, except for those that the application has used since. */
+static int each_indirect(struct command *m, unsigned char reaches,
+                         int (*fn)(struct command *m, cl_mem svm)) REQUIRES(client_held)
+{
+        cl_context x = m->queue->context;
+        int r = 0;
+        if (svm_in_one_place(x)) {
+                list_each(v, &x->views.touched, struct view, touched)
+                {
+                        if (r == 0 && reaches & usm_bit(v->mem->usm.type))
+                                r = fn(m, v->mem);
+                }
+                return r;
+        }
+        list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
+        {
+                for (size_t i = 0; i < chunk->live_count && r == 0; i++)
+                        r = reaches & usm_bit(chunk->live[i]->usm.type) ? fn(m, chunk->live[i]) : 0;
+        }
+        return r;
+}
+
+/* Do something with all allocations that the kernel may reach by pointers other than its arguments. */
 static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command *m, cl_mem svm))
         REQUIRES(client_held)
 {
@@ -76,19 +101,23 @@ static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command
                         r = svm ? fn(m, svm) : 0;
                 }
         }
-        if (r < 0 || !k->reaches_usm || svm_in_one_place(x))
+        if (r < 0 || !k->reaches)
                 return r;
-        list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
-        {
-                for (size_t i = 0; i < chunk->live_count && r == 0; i++)
-                        r = chunk->live[i]->usm ? fn(m, chunk->live[i]) : 0;
+        if (m->enqueue->record && svm_in_one_place(x)) {
+                m->enqueue->record->buffer->reaches |= k->reaches;
+                return 0;
         }
-        return r;
+        return each_indirect(m, k->reaches, fn);
 }
 
 static int use_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
 {
         return command_use(m, svm, mem_all(svm), true);
+}
+
+int command_use_indirect(struct command *m, unsigned char reaches)
+{
+        return reaches ? each_indirect(m, reaches, use_reached) : 0;
 }
 
 int command_use_args(struct command *m, cl_kernel k)
@@ -131,6 +160,13 @@ static int wrote_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
         return svm_is_written(svm, NULL) ? command_wrote(m, svm, mem_all(svm)) : 0;
 }
 
+int command_wrote_indirect(struct command *m, unsigned char reaches)
+{
+        if (reaches)
+                views_reached(m);
+        return reaches ? each_indirect(m, reaches, wrote_reached) : 0;
+}
+
 int command_wrote_args(struct command *m, cl_kernel k)
 {
         int r = 0;
@@ -141,6 +177,8 @@ int command_wrote_args(struct command *m, cl_kernel k)
                 else if (arg_is_alive(m, k, i) && arg_is_written(k, i))
                         r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
         }
+        if (k->reaches && !m->enqueue->record)
+                views_reached(m);
         return r < 0 || !kernel_reaches(k) ? r : each_reached(m, k, wrote_reached);
 }
 

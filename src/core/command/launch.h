@@ -20,4 +20,11 @@ cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
 SP_NODISCARD int command_use_args(struct command *m, cl_kernel k) REQUIRES(client_held);
 SP_NODISCARD int command_wrote_args(struct command *m, cl_kernel k) REQUIRES(client_held);
 
+/* The same for the allocations that kernels may reach by any pointer (kernel.reaches), if all devices of the context
+ * have one memory. While recording, command_use_args leaves these to each run. */
+SP_NODISCARD int command_use_indirect(struct command *m, unsigned char reaches)
+        REQUIRES(client_held);
+SP_NODISCARD int command_wrote_indirect(struct command *m, unsigned char reaches)
+        REQUIRES(client_held);
+
 #endif

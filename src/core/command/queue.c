@@ -7,6 +7,7 @@
 #include "core/handle.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
+#include "core/memory/view.h"
 #include "core/status.h"
 
 static void destroy(cl_command_queue q)
@@ -224,7 +225,7 @@ struct finish {
 static bool is_finished(void *arg) REQUIRES(client_held)
 {
         struct finish *f = arg;
-        if (server_refuses(f->queue->device->server))
+        if (server_fails(f->queue->device->server))
                 return true;
         if (f->last && !event_is_done(f->last))
                 return false;
@@ -313,7 +314,7 @@ static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
 {
         struct session *session = server_session(q->device->server);
         *ret = NULL;
-        if (server_refuses(q->device->server))
+        if (server_fails(q->device->server))
                 return SP_E_GONE;
         if (q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed))
                 return 0;
@@ -349,10 +350,27 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
         return status;
 }
 
+static bool is_idle(const struct _cl_command_queue *q) REQUIRES(client_held)
+{
+        return q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed) ||
+               (list_empty(&q->commands) && q->unnamed <= q->finished);
+}
+
+bool queues_idle(cl_context x)
+{
+        size_t pos = 0;
+        cl_command_queue q;
+        while ((q = map_next(&x->client->queues, &pos)))
+                if (q->context == x && !is_idle(q))
+                        return false;
+        return true;
+}
+
 cl_int queue_finish(cl_command_queue q)
 {
         queue_hold(q);
         cl_int status = wait_all(q);
+        views_waited(q->context);
         if (status == CL_SUCCESS)
                 status = queue_take_error(q);
         queue_unhold(q);

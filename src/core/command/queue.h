@@ -39,7 +39,10 @@ cl_int queue_flush(cl_command_queue q) REQUIRES(client_held);
  * failed since the last call that waited. A cl_int. */
 cl_int queue_finish(cl_command_queue q) REQUIRES(client_held);
 
-/* The same for all queues of the context, but that errors stay with their queues. SP_E_NOMEM. */
+/* Is every command of the context known to be complete? */
+bool queues_idle(cl_context x) REQUIRES(client_held);
+
+/* The same as queue_finish for all queues of the context, but that errors stay with their queues. SP_E_NOMEM. */
 SP_NODISCARD int queues_wait(cl_context x) REQUIRES(client_held);
 
 /* The error of a command without an event, returned once. */

@@ -17,6 +17,7 @@
 #include "core/memory/migration.h"
 #include "core/memory/placement.h"
 #include "core/memory/recorded_memory.h"
+#include "core/memory/view.h"
 #include "session/arrivals.h"
 
 /* Where byte `offset` of the box without gaps lies, and how many follow it in one piece. */
@@ -39,8 +40,9 @@ static uint8_t *box_at(const struct host_box *b, uint64_t offset, size_t *ret_le
 struct incoming {
         uint64_t transfer;
         struct server *server;
-        cl_event event; /* that it is a part of; held */
-        cl_mem keep;    /* the object that is read; held */
+        cl_event event;      /* that it is a part of; held; NULL: `fetch` tells */
+        struct fetch *fetch; /* that it is a part of; NULL: nobody waits for it */
+        cl_mem keep;         /* the object that is read; held */
         struct host_box to;
         /* Where its bytes are meanwhile, if others are still on their way there that it comes after;
          * owned. NULL: they go where they belong. */
@@ -223,7 +225,7 @@ struct sending {
 static bool is_sent(void *arg) REQUIRES(client_held)
 {
         const struct sending *w = arg;
-        return w->sent.done || server_refuses(w->server);
+        return w->sent.done || server_fails(w->server);
 }
 
 /* Does a blocking write end with its command, and not as soon as its bytes have been taken?
@@ -299,6 +301,8 @@ static bool is_map(const struct _cl_event *e)
 static void tell_view(const struct incoming *in, bool came)
 {
         struct placement *p = &mem_root(in->keep)->placement;
+        if (!in->event)
+                return;
         if (is_map(in->event) && came)
                 placement_view_arrived(p, in->transfer);
         else if (is_map(in->event))
@@ -315,10 +319,20 @@ static void incoming_settle(const struct incoming *in)
         }
 }
 
+static void fetch_part_done(struct client *c, struct fetch *f, bool came) REQUIRES(client_held)
+{
+        f->failed |= !came;
+        if (!--f->open)
+                client_changed(c);
+}
+
 static void incoming_end(struct incoming *in, cl_int status) REQUIRES(client_held)
 {
         cl_event e = in->event;
         cl_mem keep = in->keep;
+        if (in->fetch)
+                fetch_part_done(in->server->client, in->fetch,
+                                status == CL_SUCCESS && !in->unwanted);
         if (in->aside && status == CL_SUCCESS && !in->unwanted)
                 incoming_settle(in);
         tell_view(in, status == CL_SUCCESS && !in->unwanted);
@@ -329,9 +343,21 @@ static void incoming_end(struct incoming *in, cl_int status) REQUIRES(client_hel
         arrivals_fini(&in->placed);
         arrivals_fini(&in->came);
         mem_free(in);
-        event_part_done(e, status);
-        event_unhold(e);
+        if (e) {
+                event_part_done(e, status);
+                event_unhold(e);
+        }
         mem_unhold(keep);
+}
+
+/* Count what is to come. */
+static void incoming_begin(struct incoming *in) REQUIRES(client_held)
+{
+        struct client *c = in->server->client;
+        in->server->transfers.small_incoming += is_small(&in->to);
+        mem_hold(in->keep);
+        c->transfers.moving += host_size(&in->to);
+        server_want_bulk(in->server, host_size(&in->to));
 }
 
 int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
@@ -354,14 +380,11 @@ int transfer_expect(struct command *m, struct host_box to, cl_mem keep)
                 mem_free(in);
                 return r;
         }
-        m->server->transfers.small_incoming += is_small(&to);
         event_hold(in->event);
-        mem_hold(keep);
         in->event->parts++;
         in->event->lags = true;
         m->wide = goes_wide(m->client, host_size(&to), false);
-        m->client->transfers.moving += host_size(&to);
-        server_want_bulk(m->server, host_size(&to));
+        incoming_begin(in);
         return 0;
 }
 
@@ -633,12 +656,89 @@ int transfer_bring_write(struct session *session, cl_mem root, struct range part
 
 static struct host_box host_part(const struct _cl_mem *root, struct range part)
 {
-        const uint8_t *from = root->initial ? root->initial : root->host_ptr;
+        const uint8_t *from = root->initial ? root->initial
+                              : root->view  ? root->view->other
+                                            : root->host_ptr;
         size_t all[3];
         if (!mem_is_image(root))
                 return host_bytes(from + part.begin, (size_t)(part.end - part.begin));
         image_region(&root->image, all);
         return image_box(root, all, root->row_pitch, root->slice_pitch, from);
+}
+
+int transfer_fetch(cl_mem root, struct range part, const struct replica *from, uint8_t *to,
+                   struct fetch *f)
+{
+        struct client *c = root->context->client;
+        struct server *s = c->servers[from->server];
+        struct session *session = server_refuses(s) ? NULL : server_session(s);
+        uint64_t queue;
+        int r = session ? mem_declare(root, s) : SP_E_GONE;
+        if (r == 0)
+                r = queue_side(root->context, s, from->domain, &queue);
+        struct incoming *in = r < 0 ? NULL : mem_zalloc(sizeof(*in));
+        if (!in)
+                return r < 0 ? r : SP_E_NOMEM;
+        uint64_t size = part.end - part.begin, id = client_new_id(c, OBJECT_EVENT);
+        struct ids waits = replica_waits(from, part, WRITERS_ARRIVALS);
+        *in = (struct incoming){ .transfer = id,
+                                 .server = s,
+                                 .fetch = f,
+                                 .keep = root,
+                                 .to = host_bytes(to, (size_t)size) };
+        r = map_put(&c->transfers.incoming, id, in);
+        if (r < 0) {
+                mem_free(in);
+                return r;
+        }
+        uint64_t wide = goes_wide(c, size, false) ? COMMAND_WIDE : 0;
+        incoming_begin(in);
+        f->open++;
+        r = transfer_bring_read(session, root, part,
+                                &(struct wire_buffer_read){ .event = id,
+                                                            .queue = queue,
+                                                            .flags = wide,
+                                                            .transfer = id,
+                                                            .waits = ids_waits(&waits) });
+        if (r < 0)
+                incoming_cancel(c, id);
+        else
+                server_kick(s);
+        return r;
+}
+
+struct fetch_waiter {
+        struct client *client;
+        struct fetch *fetch;
+};
+
+/* Has all come, or will some never come? */
+static bool fetch_is_settled(void *arg) REQUIRES(client_held)
+{
+        const struct fetch_waiter *w = arg;
+        struct incoming *in;
+        if (!w->fetch->open)
+                return true;
+        for (size_t pos = 0; (in = map_next(&w->client->transfers.incoming, &pos));)
+                if (in->fetch == w->fetch && server_refuses(in->server))
+                        return true;
+        return false;
+}
+
+int fetch_wait(struct client *c, struct fetch *f)
+{
+        struct incoming *in;
+        if (f->open)
+                client_wait(c, fetch_is_settled, &(struct fetch_waiter){ c, f });
+        for (size_t pos = 0; f->open && (in = map_next(&c->transfers.incoming, &pos));) {
+                if (in->fetch != f)
+                        continue;
+                in->fetch = NULL;
+                in->unwanted = true;
+                f->open--;
+                f->failed = true;
+        }
+        return f->failed ? SP_E_GONE : 0;
 }
 
 /* Is it worth to follow how it goes? Between two servers there is nothing to choose. */
@@ -848,13 +948,13 @@ static int use_pipe(struct command *m, cl_mem pipe) REQUIRES(client_held)
 }
 
 /* Servers that can't be asked for anything, or can't reach that one. */
-static uint64_t avoided(const struct server *to) REQUIRES(client_held)
+static struct server_set avoided(const struct server *to) REQUIRES(client_held)
 {
         const struct client *c = to->client;
-        uint64_t all = to->peers.bad;
+        struct server_set all = to->peers.bad;
         for (unsigned i = 0; i < c->server_count; i++)
                 if (server_refuses(c->servers[i]))
-                        all |= 1ull << i;
+                        server_set_add(&all, i);
         return all;
 }
 
@@ -886,6 +986,8 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         struct placement *p = &root->placement;
         uint32_t server = m->server->index, domain = command_domain(m, root);
         int e = mem_declare(mem, m->server);
+        if (e == 0 && root->view && bring_it)
+                e = view_take(root->view, r);
         struct replica *at = placement_find(p, server, domain);
         if (e == 0 && bring_it && !(at && range_set_has(&at->current, r))) {
                 e = bring_stale(m, root, domain, r);
@@ -910,11 +1012,15 @@ int command_wrote(struct command *m, cl_mem mem, struct range r)
                 return record_wrote(m, mem, r);
         cl_mem root = mem_root(mem);
         unsigned domain = command_domain(m, root);
+        int e = root->view ? view_lose(root->view, r) : 0;
         if (m->wait_count)
                 placement_follow(&root->placement, m->server->index, domain, r, m->waits,
                                  m->wait_count);
-        int e = placement_write(&root->placement, m->server->index, domain, r, m->id,
-                                queue_in_order(m->queue) ? m->queue->id : 0);
+        if (e == 0)
+                e = placement_write(&root->placement, m->server->index, domain, r, m->id,
+                                    queue_in_order(m->queue) ? m->queue->id : 0);
+        if (e == 0 && root->view)
+                view_changed(root->view);
         if (e == 0 && m->enqueue->blocking)
                 placement_await(&root->placement, m->server->index, domain, m->id);
         if (e == 0)

@@ -4,6 +4,7 @@
 
 #include "core/command/command.h"
 #include "core/link/listeners.h"
+#include "core/memory/placement.h"
 
 /* Bytes of the application: `region` as clEnqueueReadBufferRect has it; origin 0. */
 struct host_box {
@@ -83,6 +84,19 @@ void arrival_failed(struct server *s, uint64_t event) REQUIRES(client_held);
 void incoming_cancel(struct client *c, uint64_t transfer) REQUIRES(client_held);
 /* Its command has failed: no bytes come, or all of them have. SP_E_PROTO: some have. */
 SP_NODISCARD int incoming_failed(struct server *s, uint64_t transfer) REQUIRES(client_held);
+
+/* Reads into memory of the client, for no command. */
+struct fetch {
+        unsigned open; /* reads that have not ended */
+        bool failed;
+};
+
+/* Start to bring bytes of `root` from a replica that has them. `to` lives as long as the object. Errors:
+ * SP_E_NOMEM, SP_E_GONE. */
+SP_NODISCARD int transfer_fetch(cl_mem root, struct range part, const struct replica *from,
+                                uint8_t *to, struct fetch *f) REQUIRES(client_held);
+/* Wait until all reads have ended. SP_E_GONE: some bytes have not come. Releases the lock while it waits. */
+SP_NODISCARD int fetch_wait(struct client *c, struct fetch *f) REQUIRES(client_held);
 
 /* Not all of it comes. */
 int transfer_cut(void *user, const struct wire_transfer_cut *m) REQUIRES(client_held);

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/device.h"
-#include "core/link/server.h"
+#include "core/link/disconnected.h"
 #include "core/progress.h"
 
 /* The next news for the application, in *available; false: there is none. An outage that is over
@@ -58,17 +58,31 @@ static bool is_told(void *arg) REQUIRES(client_held)
         return d->client->availability.telling != d;
 }
 
+void device_unwatch(cl_device_id d)
+{
+        if (!d->watch.fn)
+                return;
+        d->watch.fn = NULL;
+        d->client->availability.watched--;
+        progress_unwatch(d->client);
+}
+
 void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
 {
         struct client *c = d->client;
-        if (fn && !d->watch.fn)
+        bool begins = fn && !d->watch.fn;
+        if (begins) {
                 progress_watch(c);
-        if (!fn && d->watch.fn)
-                progress_unwatch(c);
+                c->availability.watched++;
+        } else if (!fn) {
+                device_unwatch(d);
+        }
         d->watch.fn = fn;
         d->watch.user_data = user_data;
         d->watch.told = device_is_available(d);
         d->watch.gone = false;
+        if (begins)
+                servers_watched(c);
         /* Of the one before. */
         if (c->availability.telling == d && !thread_is_self(c->availability.teller))
                 client_wait(c, is_told, d);

@@ -28,11 +28,29 @@ bool server_tries_in_vain(struct server *s)
         return s->disconnected.losses >= LOSSES_MAX;
 }
 
-static void tell(struct server *s, const char *what) REQUIRES(client_held)
+static void explain(struct server *s) REQUIRES(client_held)
+{
+        if (*s->disconnected.untold)
+                log_at(s->disconnected.untold_level, "client", "the server %s %s", server_name(s),
+                       s->disconnected.untold);
+        s->disconnected.untold[0] = '\0';
+}
+
+void server_say(struct server *s, enum log_level level, const char *text)
+{
+        struct client *c = s->client;
+        s->disconnected.untold_level = level;
+        snprintf(s->disconnected.untold, sizeof(s->disconnected.untold), "%s", text);
+        if (c->wait.waiters)
+                explain(s);
+        else
+                log_info("client", "the server %s %s", server_name(s), text);
+}
+
+static void notify(struct server *s, const char *what) REQUIRES(client_held)
 {
         char line[256];
         snprintf(line, sizeof(line), "SpanCL: the server %s %s", server_name(s), what);
-        log_warn("client", "the server %s %s", server_name(s), what);
         contexts_notify(s, line);
 }
 
@@ -57,6 +75,13 @@ static void refuse(struct server *s) REQUIRES(client_held)
         client_changed(s->client);
 }
 
+/* An application that watches devices has other work to do meanwhile. */
+static uint64_t patience_of(const struct client *c) REQUIRES(client_held)
+{
+        return c->disconnected.watchers_fail && c->availability.watched ? 0
+                                                                        : c->disconnected.wait_ns;
+}
+
 void server_disconnected(struct server *s)
 {
         struct client *c = s->client;
@@ -68,11 +93,13 @@ void server_disconnected(struct server *s)
         s->disconnected.redialled = false;
         server_halt(s);
         uint64_t now = client_now_ns(c);
-        s->disconnected.refuse_at_ns = c->disconnected.wait_ns < UINT64_MAX - now
-                                               ? now + c->disconnected.wait_ns
-                                               : UINT64_MAX;
-        tell(s, "can't be reached; its commands continue, and the client tries to reconnect");
-        if (!c->disconnected.wait_ns)
+        uint64_t patience = patience_of(c);
+        s->disconnected.refuse_at_ns = patience < UINT64_MAX - now ? now + patience : UINT64_MAX;
+        const char *text =
+                "can't be reached; its commands continue, and the client tries to reconnect";
+        server_say(s, LOG_WARN, text);
+        notify(s, text);
+        if (!patience)
                 refuse(s);
         found_lost(s);
         /* The receiver connects it: it may sleep on its connections. */
@@ -97,7 +124,11 @@ void server_back(struct server *s)
         s->disconnected.refusing = false;
         s->sending.last_traffic = client_now_ns(s->client);
         server_set_available(s, true);
-        tell(s, "is connected again");
+        if (*s->disconnected.untold) /* no call has met the loss */
+                s->disconnected.untold[0] = '\0';
+        else
+                log_warn("client", "the server %s is connected again", server_name(s));
+        notify(s, "is connected again");
         if (s->sending.bulk_lane) { /* either side may have some to go on with */
                 s->sending.bulk_lane = false;
                 server_want_bulk(s, UINT64_MAX);
@@ -113,6 +144,22 @@ bool server_refuses(const struct server *s)
                 (s->disconnected.refusing || s->client->closing));
 }
 
+bool server_fails(struct server *s)
+{
+        explain(s);
+        return server_refuses(s);
+}
+
+void servers_watched(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count; i++) {
+                struct server *s = c->servers[i];
+                if (s->state == SERVER_DISCONNECTED && !patience_of(c))
+                        s->disconnected.refuse_at_ns = 0;
+        }
+        servers_refuse(c);
+}
+
 void servers_refuse(struct client *c)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
@@ -123,25 +170,58 @@ void servers_refuse(struct client *c)
         }
 }
 
+static int tick_answers(struct server *s, uint64_t now) REQUIRES(client_held)
+{
+        struct client *c = s->client;
+        bool counts = c->wait.waiters || c->progress.interests;
+        int r = session_tick(s->session, counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
+                             c->disconnected.answer_ns, now);
+        if (r < 0)
+                log_warn(
+                        "client",
+                        "the server %s: %s for %llu ms (SPANCL_ANSWER_TIMEOUT): the client reconnects",
+                        server_name(s), session_overdue(s->session),
+                        (unsigned long long)(c->disconnected.answer_ns / 1000000));
+        return r;
+}
+
+static int tick_silence(struct server *s, uint64_t now) REQUIRES(client_held)
+{
+        struct client *c = s->client;
+        s->disconnected.silence_ns = UINT64_MAX;
+        if (!c->io->silent || !c->io->silent(c->io_user, s->link, now, &s->disconnected.silence_ns))
+                return 0;
+        log_warn(
+                "client",
+                "the server %s: its host acknowledges nothing (SPANCL_LINK_TIMEOUT): the client reconnects",
+                server_name(s));
+        return SP_E_LINK;
+}
+
 void servers_tick(struct client *c)
 {
-        for (unsigned i = 0; i < c->server_count && c->disconnected.answer_ns; i++) {
+        for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
                 if (s->state != SERVER_UP || s->lost_status || s->spec->in_process)
                         continue;
-                bool counts = c->wait.waiters || c->progress.interests;
-                int r = session_tick(s->session,
-                                     counts ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
-                                     c->disconnected.answer_ns, client_now_ns(c));
+                uint64_t now = client_now_ns(c);
+                int r = c->disconnected.answer_ns ? tick_answers(s, now) : 0;
+                if (!r)
+                        r = tick_silence(s, now);
                 if (r == 0)
                         continue;
-                log_warn("client", "the server %s: %s for %llu ms: the client reconnects",
-                         server_name(s), session_overdue(s->session),
-                         (unsigned long long)(c->disconnected.answer_ns / 1000000));
                 s->lost_status = r;
                 if (!s->receiving)
                         server_broken(s, r);
         }
+}
+
+static uint64_t deadline_of(const struct server *s) REQUIRES(client_held)
+{
+        uint64_t answer =
+                s->client->disconnected.answer_ns ? session_deadline(s->session) : UINT64_MAX;
+        uint64_t silence = s->disconnected.silence_ns;
+        return silence && silence < answer ? silence : answer;
 }
 
 uint64_t servers_deadline(const struct client *c)
@@ -152,8 +232,8 @@ uint64_t servers_deadline(const struct client *c)
                 uint64_t at = UINT64_MAX;
                 if (s->state == SERVER_DISCONNECTED && !s->disconnected.refusing)
                         at = s->disconnected.refuse_at_ns;
-                else if (s->state == SERVER_UP && !s->spec->in_process && c->disconnected.answer_ns)
-                        at = session_deadline(s->session);
+                else if (s->state == SERVER_UP && !s->spec->in_process)
+                        at = deadline_of(s);
                 t = at < t ? at : t;
         }
         return t;

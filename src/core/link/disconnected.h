@@ -8,6 +8,13 @@
  * return CL_DEVICE_NOT_AVAILABLE, and so do calls that wait already. */
 bool server_refuses(const struct server *s) REQUIRES(client_held);
 
+/* The same for a call that needs the server, and so says what server_say has kept. */
+bool server_fails(struct server *s) REQUIRES(client_held);
+
+/* Log a loss: now if a call waits, else when a later one needs the server. A program that has its
+ * results and ends is not warned. */
+void server_say(struct server *s, enum log_level level, const char *text) REQUIRES(client_held);
+
 /* Set CL_DEVICE_AVAILABLE of its devices. */
 void server_set_available(struct server *s, bool available) REQUIRES(client_held);
 
@@ -33,6 +40,9 @@ void server_back(struct server *s) REQUIRES(client_held);
 
 /* Let a disconnected server refuse calls from now on if they have waited for it long enough. */
 void servers_refuse(struct client *c) REQUIRES(client_held);
+
+/* The application has begun to watch a device: calls may fail at once from now on. */
+void servers_watched(struct client *c) REQUIRES(client_held);
 
 /* Check the time limits of all sessions (session_tick); on the thread that receives. A server that
  * owes an answer for too long is disconnected. */

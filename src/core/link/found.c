@@ -257,6 +257,13 @@ static bool same_place(const struct address *x, const struct address *y)
                (x->ops->caps & TRANSPORT_PEERS && is_usual_loopback(x) && is_usual_loopback(y));
 }
 
+bool found_same_server(const struct server_spec *a, const struct server_spec *b)
+{
+        struct address x, y;
+        return a->address && b->address && address_parse(a->address, &x) == 0 &&
+               address_parse(b->address, &y) == 0 && same_place(&x, &y);
+}
+
 /* Does the configuration name the host as the record does? */
 static bool same_name(const struct server_spec *configured, const struct server_spec *found)
 {

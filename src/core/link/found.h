@@ -40,6 +40,9 @@ bool found_is_gone(const struct server *s) REQUIRES(client_held);
 /* Are its devices shown: is it there, or used by a context? */
 bool found_shows(const struct server *s) REQUIRES(client_held);
 
+/* Do both lead to one server, as far as their addresses tell? Immutable; no lock needed. */
+bool found_same_server(const struct server_spec *a, const struct server_spec *b);
+
 /* Add the servers of a text with the grammar of SPANCL_SERVERS, or withdraw them. A server that is
  * known stays one. SP_E_INVAL: the text, or a server in this process; SP_E_NOENT: found_remove knows
  * no such server; SP_E_LIMIT, SP_E_NOMEM. */

@@ -38,9 +38,9 @@ static void retire(struct server *s) REQUIRES(client_held)
         struct client *c = s->client;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *other = c->servers[i];
-                other->peers.introduced &= ~(1ull << s->index);
-                other->peers.turned &= ~(1ull << s->index);
-                other->peers.bad &= ~(1ull << s->index);
+                server_set_remove(&other->peers.introduced, s->index);
+                server_set_remove(&other->peers.turned, s->index);
+                server_set_remove(&other->peers.bad, s->index);
                 other->peers.relays[s->index] = 0;
         }
         struct server *first = s->sessions.first;

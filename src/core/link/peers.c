@@ -49,10 +49,11 @@ static struct server *peer_named(const struct server *s, uint64_t peer) REQUIRES
         return NULL;
 }
 
-static void mark(uint64_t *a_set, uint64_t *b_set, const struct server *a, const struct server *b)
+static void mark(struct server_set *a_set, struct server_set *b_set, const struct server *a,
+                 const struct server *b)
 {
-        *a_set |= 1ull << b->index;
-        *b_set |= 1ull << a->index;
+        server_set_add(a_set, b->index);
+        server_set_add(b_set, a->index);
 }
 
 /* Have `dialler` connect to `target`. */
@@ -114,9 +115,9 @@ static int relay(struct server *a, struct server *b) REQUIRES(client_held)
 
 int server_introduce(struct server *a, struct server *b)
 {
-        if (a->peers.bad & 1ull << b->index)
+        if (server_set_has(&a->peers.bad, b->index))
                 return SP_E_HOST;
-        if (a->peers.introduced & 1ull << b->index)
+        if (server_set_has(&a->peers.introduced, b->index))
                 return 0;
         int there = reach(a->spec, b->spec), back = reach(b->spec, a->spec);
         int r = !there && !back ? relay(a, b) : there >= back ? introduce(a, b) : introduce(b, a);
@@ -129,15 +130,15 @@ int server_introduce(struct server *a, struct server *b)
  * client relays, both servers try in turn, because either way may open later. */
 static int find_way(struct server *s, struct server *other) REQUIRES(client_held)
 {
-        uint64_t bit = 1ull << other->index;
         bool back = reach(other->spec, s->spec) > 0;
-        if (s->peers.bad & bit || !server_session(s) || !server_session(other))
+        if (server_set_has(&s->peers.bad, other->index) || !server_session(s) ||
+            !server_session(other))
                 return 0;
         int r = 0;
         if (s->peers.relays[other->index]) {
                 if (back)
                         r = introduce(other, s);
-        } else if (s->peers.turned & bit || !back) {
+        } else if (server_set_has(&s->peers.turned, other->index) || !back) {
                 r = relay(s, other);
         } else {
                 mark(&s->peers.turned, &other->peers.turned, s, other);
@@ -201,7 +202,7 @@ static void tell_peers(struct server *s, int status) REQUIRES(client_held)
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *other = c->servers[i];
                 struct session *session =
-                        s->peers.introduced & 1ull << i ? server_session(other) : NULL;
+                        server_set_has(&s->peers.introduced, i) ? server_session(other) : NULL;
                 if (session &&
                     session_send(session, peer_lost, .peer = s->peers.id, .status = status) == 0)
                         server_kick(other);

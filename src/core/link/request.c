@@ -14,7 +14,7 @@ int request_begin(struct client *c, struct server *s, struct request *r)
         r->status = CL_SUCCESS;
         r->info = (struct buf){ 0 };
         r->server = s;
-        if (server_refuses(s))
+        if (r->notify ? server_refuses(s) : server_fails(s))
                 return SP_E_GONE;
         int e = map_put(&c->requests, r->id, r);
         if (e < 0)

@@ -1,5 +1,6 @@
 #include "core/link/server.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -323,9 +324,11 @@ void server_lost(struct server *s, int status, const char *text)
                         server_begin_session(s);
                 return;
         }
-        if (!c->closing)
-                log_at(found_is_gone(s) ? LOG_INFO : LOG_ERROR, "client",
-                       "the server %s is lost: %s", server_name(s), text);
+        if (!c->closing) {
+                char line[160];
+                snprintf(line, sizeof(line), "is lost: %s", text);
+                server_say(s, found_is_gone(s) ? LOG_INFO : LOG_ERROR, line);
+        }
         server_halt(s);
         server_set_available(s, false);
         server_tell_lost(s, &(struct server_loss){ status, text });
@@ -402,6 +405,28 @@ static bool wanted(const struct server_spec *spec, unsigned index)
         return !spec->device_count;
 }
 
+/* Does the configuration name the server with that device before? */
+static bool named_before(const struct client *c, const struct server_spec *spec, unsigned index)
+        REQUIRES(client_held)
+{
+        if (spec < c->specs.list || spec >= c->specs.list + c->specs.count)
+                return false; /* it was found */
+        for (size_t i = 0; &c->specs.list[i] != spec; i++)
+                if (wanted(&c->specs.list[i], index) && found_same_server(&c->specs.list[i], spec))
+                        return true;
+        return false;
+}
+
+/* All its devices? The same for its number of devices, which is not known yet. */
+static bool all_named_before(const struct client *c, const struct server_spec *spec)
+        REQUIRES(client_held)
+{
+        bool all = true;
+        for (size_t i = 0; i < spec->device_count; i++)
+                all &= named_before(c, spec, spec->device_list[i]);
+        return spec->device_count ? all : named_before(c, spec, UINT_MAX);
+}
+
 int server_take_devices(struct server *s, struct buf *info)
 {
         s->info = *info;
@@ -421,7 +446,7 @@ int server_take_devices(struct server *s, struct buf *info)
         for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);) {
                 if (e.key != INFO_DEVICE)
                         continue;
-                if (wanted(s->spec, index)) {
+                if (wanted(s->spec, index) && !named_before(s->client, s->spec, index)) {
                         int r = device_new(s->client, s, e.value, &s->devices[s->device_count]);
                         if (r < 0)
                                 return r;
@@ -475,13 +500,17 @@ void servers_connect(struct client *c)
         struct request *asked = mem_zalloc(n * sizeof(*asked));
         for (size_t i = 0; i < n && all && asked; i++) {
                 struct server *s;
-                if (server_new(c, (unsigned)i, &c->specs.list[i], &s) < 0)
+                if (all_named_before(c, &c->specs.list[i])) {
+                        log_info("client", "%s is named twice", c->specs.list[i].name);
+                        continue;
+                }
+                if (server_new(c, c->server_count, &c->specs.list[i], &s) < 0)
                         break;
                 c->servers[c->server_count++] = s;
-                all[i] = (struct io_connect){ .spec = s->spec,
-                                              .session = s->session,
-                                              .id = { s->id[0], s->id[1] },
-                                              .key = { s->key[0], s->key[1] } };
+                all[s->index] = (struct io_connect){ .spec = s->spec,
+                                                     .session = s->session,
+                                                     .id = { s->id[0], s->id[1] },
+                                                     .key = { s->key[0], s->key[1] } };
         }
         if (all && asked)
                 c->io->connect(c->io_user, all, c->server_count);
@@ -649,12 +678,12 @@ struct round_trip {
 static bool is_back(void *arg) REQUIRES(client_held)
 {
         const struct round_trip *t = arg;
-        return t->server->clock.pongs >= t->ping || server_refuses(t->server);
+        return t->server->clock.pongs >= t->ping || server_fails(t->server);
 }
 
 int server_round_trip(struct server *s)
 {
-        int r = server_refuses(s) ? SP_E_GONE : clock_ask(s);
+        int r = server_fails(s) ? SP_E_GONE : clock_ask(s);
         struct round_trip t = { s, s->clock.pings };
         if (r == 0)
                 client_wait(s->client, is_back, &t);

@@ -3,6 +3,7 @@
 #define SPANCL_CORE_SERVER_H
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "config/server_spec.h"
 #include "core/link/request.h"
 #include "core/state.h"
@@ -27,6 +28,12 @@ struct server {
         char identity[65]; /* what its key is known by, in hex; "": it has none */
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1]; /* a Unix socket where servers of its host reach it; "": none */
+
+        /* draining.c */
+        struct {
+                bool told; /* the server drains */
+                bool left; /* nothing uses the session, and the server was told that it ends */
+        } drain;
 
         struct found *found; /* found.c, of a first one; NULL: it was configured */
 
@@ -59,6 +66,10 @@ struct server {
                 bool redialled;  /* being connected again */
                 bool refusing;   /* calls do not wait for it any more */
                 uint64_t refuse_at_ns;
+                enum log_level untold_level;
+                char untold[160]; /* the loss that no call has met yet; "": none */
+                uint64_t
+                        silence_ns; /* when to ask for its host's silence again (client_io.silent) */
         } disconnected;
 
         /* new_session.c: its session may be one of several with the same server, one after another. */
@@ -74,11 +85,11 @@ struct server {
 
         /* peers.c */
         struct {
-                uint64_t id; /* names it on the other servers */
-                /* Bits per server. */
-                uint64_t introduced; /* to each other */
-                uint64_t turned;     /* not the one that was to connect first does, but the other */
-                uint64_t bad;        /* their session has ended */
+                uint64_t id;                  /* names it on the other servers */
+                struct server_set introduced; /* to each other */
+                struct server_set
+                        turned; /* not the one that was to connect first does, but the other */
+                struct server_set bad; /* their session has ended */
                 /* peer_relay's, with each: what they exchange goes through the client; 0: it does not. */
                 uint64_t relays[CLIENT_SERVERS_MAX];
         } peers;
@@ -102,7 +113,7 @@ struct server {
  * CL_DEVICE_NOT_AVAILABLE. While it is disconnected, messages gather. */
 struct session *server_session(struct server *s) REQUIRES(client_held);
 
-/* Number of the server in the client, < CLIENT_SERVERS_MAX: its bit in `declared` and `imported`, its
+/* Number of the server in the client, < CLIENT_SERVERS_MAX: its element of a server_set, its
  * index in kernel->sent. Immutable. */
 unsigned server_index(const struct server *s);
 const char *server_name(const struct server *s);

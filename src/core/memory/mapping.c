@@ -43,8 +43,8 @@ static void mapping_free(struct mapping *map)
 static bool is_at_host(cl_mem root, struct range r)
 {
         const struct replica *host = placement_find(&root->placement, PLACEMENT_HOST, 0);
-        if (placement_view_has(&root->placement, r))
-                return true;
+        if (root->view || placement_view_has(&root->placement, r))
+                return true; /* views change without maps */
         return root->host_ptr && host && range_set_has(&host->current, r);
 }
 
@@ -55,7 +55,8 @@ static bool keeps_view(const struct command *m, cl_mem mem, struct range r) REQU
 {
         cl_mem root = mem_root(mem);
         bool ours = root->chunk || !root->host_ptr;
-        if (!ours || mem_is_image(mem) || root->content || mem_is_here(root, m->queue->device))
+        if (!ours || root->view || mem_is_image(mem) || root->content ||
+            mem_is_here(root, m->queue->device))
                 return false;
         return placement_comes_after(
                 &root->placement, m->server->index, mem_domain(root, m->queue->device), r,
@@ -329,7 +330,7 @@ cl_int enqueue_unmap(const struct enqueue *q, cl_mem mem, void *pointer)
                 r = CL_INVALID_VALUE;
         if (found)
                 map = *found;
-        if (r == 0 && is_for_writing(&map)) {
+        if (r == 0 && is_for_writing(&map) && !mem_root(mem)->view) {
                 r = send_back(&m, mem, map);
         } else if (r == 0) {
                 r = command_ready(&m, false);

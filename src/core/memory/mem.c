@@ -14,6 +14,8 @@
 #include "core/memory/placement.h"
 #include "core/memory/storage.h"
 #include "core/memory/svm.h"
+#include "core/memory/usm.h"
+#include "core/memory/view.h"
 #include "core/progress.h"
 
 enum { SHADOW_ALIGN = 4096 };
@@ -87,6 +89,20 @@ static int storage_written(cl_mem m) REQUIRES(client_held)
         return 0;
 }
 
+/* Find the bytes of an allocation where a thread that holds the lock may read them. */
+static int read_view(cl_mem svm, const void *at, size_t size, const void **ret)
+        REQUIRES(client_held)
+{
+        uint64_t offset = svm_at(svm, at);
+        const uint8_t *bytes;
+        mem_hold(svm);
+        int r = view_read(svm->view, (struct range){ offset, offset + size }, &bytes);
+        if (r == 0)
+                *ret = bytes;
+        mem_unhold(svm);
+        return r;
+}
+
 int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret)
 {
         cl_mem svm = params->host_ptr ? svm_find(x, params->host_ptr) : NULL;
@@ -95,9 +111,15 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
          * clSVMAlloc." */
         if (svm && params->size > svm->size - svm_at(svm, params->host_ptr))
                 return CL_INVALID_BUFFER_SIZE;
-        if (svm && svm->usm) /* no memory of the host's */
+        if (svm && svm->usm.type == CL_MEM_TYPE_DEVICE_INTEL) /* no memory of the host's */
                 return CL_INVALID_HOST_PTR;
         bool over = svm && params->flags & CL_MEM_USE_HOST_PTR;
+        const void *from = params->host_ptr;
+        int e = 0;
+        if (svm && svm->view && !over)
+                e = read_view(svm, params->host_ptr, params->size, &from);
+        if (e < 0)
+                return e;
         cl_mem m = mem_new(x, params->flags, params->size);
         if (!m)
                 return SP_E_NOMEM;
@@ -107,11 +129,11 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
         if (m->storage)
                 m->shadow = m->storage->address;
         if (m->storage && params->flags & CL_MEM_COPY_HOST_PTR) {
-                memcpy(m->shadow, params->host_ptr, params->size);
+                memcpy(m->shadow, from, params->size);
                 return mem_finish(m, r ? r : storage_written(m), ret);
         }
         if (params->flags & CL_MEM_COPY_HOST_PTR) {
-                m->initial = mem_dup(params->host_ptr, params->size);
+                m->initial = mem_dup(from, params->size);
                 r = m->initial ? r : SP_E_NOMEM;
         } else if (params->flags & CL_MEM_USE_HOST_PTR) {
                 m->host_ptr = params->host_ptr;
@@ -177,6 +199,9 @@ static int image_take_host(cl_mem m, void *host_ptr)
 int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret)
 {
         size_t all[3];
+        cl_mem svm = params->host_ptr ? svm_find(x, params->host_ptr) : NULL;
+        if (svm && (svm->usm.type || svm->view))
+                return CL_INVALID_HOST_PTR;
         image_region(&params->desc, all);
         size_t size = image_bytes(&params->desc, all);
         cl_mem parent = params->parent;
@@ -269,7 +294,8 @@ static void release_at_servers(cl_mem m, struct funeral *f) REQUIRES(client_held
 {
         struct client *c = m->context->client;
         for (unsigned i = 0; i < c->server_count; i++) {
-                struct session *s = m->declared & 1ull << i ? server_session(c->servers[i]) : NULL;
+                struct session *s =
+                        server_set_has(&m->declared, i) ? server_session(c->servers[i]) : NULL;
                 struct request *r = f && s ? &f->requests[i] : NULL;
                 if (!s)
                         continue;
@@ -359,8 +385,7 @@ static int declare_in_place(cl_mem m, struct session *session, cl_mem_flags flag
 
 int mem_declare(cl_mem m, struct server *s)
 {
-        uint64_t bit = 1ull << s->index;
-        if (m->declared & bit)
+        if (server_set_has(&m->declared, s->index))
                 return 0;
         if (m->parent) {
                 int r = mem_declare(m->parent, s);
@@ -386,7 +411,7 @@ int mem_declare(cl_mem m, struct server *s)
                                  .width = d->width, .height = d->height, .depth = d->depth,
                                  .array_size = d->array_size, .row_pitch = d->row_pitch,
                                  .parent = m->parent ? m->parent->id : 0);
-        else if (chunk && chunk->servers & bit)
+        else if (chunk && server_set_has(&chunk->servers, s->index))
                 r = session_send(session, svm_buffer_create, .buffer = m->id, .svm = chunk->id,
                                  .flags = flags, .offset = svm_offset(root) + origin,
                                  .size = m->size);
@@ -400,7 +425,7 @@ int mem_declare(cl_mem m, struct server *s)
                                  .size = m->size);
         if (r < 0)
                 return r;
-        m->declared |= bit;
+        server_set_add(&m->declared, s->index);
         return 0;
 }
 

@@ -61,7 +61,9 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         bool stays = range_set_has(&at->current, r); /* as where one kernel follows another */
         for (size_t i = 0; i < p->count; i++)
                 stays &= &p->replicas[i] == at || !p->replicas[i].current.count;
-        int e = writer_add(at, (struct writer){ .range = r, .event = event, .queue = queue });
+        int e = event ? writer_add(at,
+                                   (struct writer){ .range = r, .event = event, .queue = queue })
+                      : 0;
         if (e < 0 || stays)
                 return e;
         /* With room for one more range everywhere nothing below can fail. */
@@ -113,7 +115,7 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
 
 static bool is_avoided(const struct placement *p, const struct replica *r)
 {
-        return r->server < 64 && p->avoid >> r->server & 1;
+        return r->server < CLIENT_SERVERS_MAX && server_set_has(&p->avoid, r->server);
 }
 
 /* Do we prefer to bring that many bytes from `a`? */

@@ -10,6 +10,7 @@
 
 #include "base/range_set.h"
 #include "base/status.h"
+#include "core/server_set.h"
 
 /* A command that made bytes current at a location. */
 struct writer {
@@ -53,7 +54,7 @@ extern uint64_t placement_chain_bytes;
 struct placement {
         struct replica *replicas;
         size_t count;
-        uint64_t avoid; /* bit per server: nothing is brought from there that others have */
+        struct server_set avoid; /* nothing is brought from there that others have */
 };
 
 /* The replica at a location, made if new. NULL: out of memory. The pointer is valid until the next
@@ -70,8 +71,9 @@ static inline struct replica *placement_find(const struct placement *p, uint32_t
         return NULL;
 }
 
-/* Bytes r were written at the location by command `event` in the in-order queue `queue` (0: out of
- * order): current there and nowhere else. SP_E_NOMEM: nothing is claimed to be current that is not. */
+/* Bytes r were written at the location by command `event` (0: by no command, and nothing waits for
+ * it) in the in-order queue `queue` (0: out of order): current there and nowhere else. SP_E_NOMEM:
+ * nothing is claimed to be current that is not. */
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
 

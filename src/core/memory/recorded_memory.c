@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "core/command/command.h"
 #include "core/command/command_buffer.h"
+#include "core/command/launch.h"
 #include "core/command/queue.h"
 #include "core/command/transfer.h"
 #include "core/link/server.h"
@@ -341,7 +342,7 @@ int recorded_use_all(struct command *m, cl_command_buffer_khr b)
                         r = use_ranges(m, s->root, &s->meet, false);
         }
         m->queue = m->enqueue->queue;
-        return r;
+        return r < 0 ? r : command_use_indirect(m, b->reaches);
 }
 
 int recorded_wrote_all(struct command *m, cl_command_buffer_khr b)
@@ -354,5 +355,5 @@ int recorded_wrote_all(struct command *m, cl_command_buffer_khr b)
                         r = command_wrote(m, s->root, s->wrote.ranges[i]);
         }
         m->queue = m->enqueue->queue;
-        return r;
+        return r < 0 ? r : command_wrote_indirect(m, b->reaches);
 }

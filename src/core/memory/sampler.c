@@ -38,9 +38,10 @@ static void destroy(cl_sampler s) REQUIRES(client_held)
         struct client *c = x->client;
         map_del(&c->objects.all, (uintptr_t)s);
         c->objects.gone++;
-        for (unsigned i = 0; i < c->server_count; i++) {
+        for (unsigned i = server_set_next(&s->declared, 0); i < CLIENT_SERVERS_MAX;
+             i = server_set_next(&s->declared, i + 1)) {
                 struct server *server = c->servers[i];
-                struct session *session = s->declared & 1ull << i ? server_session(server) : NULL;
+                struct session *session = server_session(server);
                 /* Without memory the server keeps it until the session ends. */
                 if (session && session_send(session, release, .object = s->id) == 0)
                         server_kick(server);
@@ -63,8 +64,7 @@ void sampler_unhold(cl_sampler s)
 
 int sampler_declare(cl_sampler s, struct server *server)
 {
-        uint64_t bit = 1ull << server->index;
-        if (s->declared & bit)
+        if (server_set_has(&s->declared, server->index))
                 return 0;
         struct session *session = server_session(server);
         if (!session)
@@ -74,6 +74,6 @@ int sampler_declare(cl_sampler s, struct server *server)
                              .filter = s->desc.filter);
         if (r < 0)
                 return r;
-        s->declared |= bit;
+        server_set_add(&s->declared, server->index);
         return 0;
 }

@@ -13,7 +13,11 @@
 #include "core/link/server.h"
 #include "core/memory/mem.h"
 #include "core/memory/placement.h"
+#include "core/memory/usm.h"
+#include "core/memory/view.h"
 #include "core/progress.h"
+#include "os/fault.h"
+#include "os/file.h"
 #include "os/vm.h"
 
 enum {
@@ -116,11 +120,6 @@ bool svm_in_one_place(const struct _cl_context *x)
         return true;
 }
 
-bool svm_is_here(const struct _cl_mem *root, const struct server *s)
-{
-        return root->chunk && s == s->client->svm.sharer;
-}
-
 /* The context's device that stands for the server; NULL: none has SVM. */
 static cl_device_id server_device(cl_context x, const struct server *s)
 {
@@ -128,6 +127,17 @@ static cl_device_id server_device(cl_context x, const struct server *s)
                 if (x->devices[i]->server == s && x->devices[i]->svm)
                         return x->devices[i];
         return NULL;
+}
+
+bool svm_reaches_host(cl_context x)
+{
+        const struct server *sharer = x->client->svm.sharer;
+        return svm_any(x) && (!sharer || !server_device(x, sharer) || svm_in_one_place(x));
+}
+
+bool svm_is_here(const struct _cl_mem *root, const struct server *s)
+{
+        return root->chunk && s == s->client->svm.sharer;
 }
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -164,7 +174,7 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) RE
                 address = bytes_get_u64(a->request.info.data);
         buf_fini(&a->request.info);
         if (status == CL_SUCCESS) {
-                chunk->servers |= 1ull << s->index;
+                server_set_add(&chunk->servers, s->index);
                 /* Where something is mapped here already is not the server's to choose. */
                 if (!chunk->address)
                         chunk->address = address;
@@ -179,13 +189,24 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) RE
 static void take_back(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *s = chunk->servers & 1ull << i ? c->servers[i] : NULL;
+                struct server *s = server_set_has(&chunk->servers, i) ? c->servers[i] : NULL;
                 struct session *session = s ? server_session(s) : NULL;
                 /* Without memory the server keeps it until the session ends. */
                 if (session && session_send(session, release, .object = chunk->id) == 0)
                         server_kick(s);
         }
-        chunk->servers = 0;
+        chunk->servers = (struct server_set){ { 0 } };
+}
+
+static void chunk_unmap(struct svm_chunk *chunk)
+{
+        if (chunk->other) {
+                fault_forget(chunk->address);
+                vm_unmap(chunk->other, chunk->size);
+                file_close(chunk->fd);
+                chunk->other = 0;
+        }
+        vm_unmap(chunk->address, chunk->size);
 }
 
 static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s) REQUIRES(client_held)
@@ -193,24 +214,24 @@ static int ask_one(cl_context x, struct svm_chunk *chunk, struct server *s) REQU
         struct ask a = { .sent = false };
         ask_send(&a, chunk, server_device(x, s));
         int r = ask_take(&a, chunk, s);
-        return r == 0 && !chunk->servers ? SP_E_GONE : r;
+        return r == 0 && server_set_is_empty(&chunk->servers) ? SP_E_GONE : r;
 }
 
 /* All but the one that was asked already, at the same time. */
 static int ask_others(cl_context x, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         struct client *c = x->client;
-        struct ask *all = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*all));
-        uint64_t asked = chunk->servers;
+        const unsigned count = c->server_count;
+        struct ask *all = mem_zalloc(count * sizeof(*all));
+        const struct server_set asked = chunk->servers;
         int r = all ? 0 : SP_E_NOMEM;
-        unsigned count = c->server_count;
         for (unsigned i = 0; all && i < count; i++) {
                 cl_device_id d = server_device(x, c->servers[i]);
-                if (d && !(asked & 1ull << i))
+                if (d && !server_set_has(&asked, i))
                         ask_send(&all[i], chunk, d);
         }
         for (unsigned i = 0; all && i < count; i++) {
-                if (asked & 1ull << i || !server_device(x, c->servers[i]))
+                if (server_set_has(&asked, i) || !server_device(x, c->servers[i]))
                         continue;
                 int one = ask_take(&all[i], chunk, c->servers[i]);
                 r = r ? r : one;
@@ -230,6 +251,21 @@ static uint64_t next_address(struct client *c, size_t size, bool elsewhere) REQU
         return c->svm.base == count ? 0 : bases[c->svm.base] + at;
 }
 
+/* For allocations with views. */
+static int chunk_map_twice(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
+{
+        int r = views_serve();
+        if (r == 0)
+                r = vm_map_twice(chunk->address, chunk->size, &chunk->address, &chunk->other,
+                                 &chunk->fd);
+        if (r < 0)
+                return r;
+        r = fault_watch(chunk->address, chunk->size, c);
+        if (r < 0)
+                chunk_unmap(chunk);
+        return r;
+}
+
 static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again) REQUIRES(client_held)
 {
         struct client *c = x->client;
@@ -244,24 +280,25 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again) REQUIR
         }
         if (r < 0)
                 return r;
-        r = vm_map(chunk->address, chunk->size, &chunk->address);
-        if (r == 0) {
-                r = ask_others(x, chunk);
-                if (r == 0 && !chunk->servers)
-                        r = SP_E_GONE;
-                if (r < 0)
-                        vm_unmap(chunk->address, chunk->size);
-        }
         /* A device that is this process's own works on the very bytes. */
-        if (r == 0 && chunk->usm && !(c->svm.sharer && server_device(x, c->svm.sharer)))
-                vm_close(chunk->address, chunk->size);
+        if (chunk->usm && !(c->svm.sharer && server_device(x, c->svm.sharer)))
+                r = chunk_map_twice(c, chunk);
+        else
+                r = vm_map(chunk->address, chunk->size, &chunk->address);
+        if (r < 0)
+                return r;
+        r = ask_others(x, chunk);
+        if (r == 0 && server_set_is_empty(&chunk->servers))
+                r = SP_E_GONE;
+        if (r < 0)
+                chunk_unmap(chunk);
         return r;
 }
 
 static void chunk_free(cl_context x, struct svm_chunk *chunk) REQUIRES(client_held)
 {
         take_back(x->client, chunk);
-        vm_unmap(chunk->address, chunk->size);
+        chunk_unmap(chunk);
         list_remove(&chunk->link);
         range_set_fini(&chunk->free);
         mem_free(chunk->live);
@@ -275,7 +312,7 @@ static int chunk_agree(cl_context x, struct svm_chunk *chunk) REQUIRES(client_he
         unsigned count = 0;
         int r = SP_E_BUSY;
         for (bool again = false; r == SP_E_BUSY && count < TRIES; again = true) {
-                chunk->servers = 0;
+                chunk->servers = (struct server_set){ { 0 } };
                 r = chunk_place(x, chunk, again);
                 if (r < 0)
                         tried[count++] = *chunk;
@@ -370,29 +407,31 @@ static bool find_room(const struct svm_chunk *chunk, size_t size, size_t align, 
         return false;
 }
 
-static size_t with_align(size_t size)
+/* The room that an allocation takes. Pages of views are closed and opened one by one. */
+static size_t room_of(const struct svm_chunk *chunk, size_t size)
 {
-        return (size + ALIGN - 1) / ALIGN * ALIGN;
+        size_t unit = chunk->other ? vm_page_size() : ALIGN;
+        return (size + unit - 1) / unit * unit;
 }
 
-int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align, cl_device_id usm,
-              cl_mem *ret)
+int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
+              const struct usm_kind *usm, cl_mem *ret)
 {
         struct svm_chunk *chunk = NULL;
         struct range room;
-        size_t need = with_align(size);
-        if (need < size || need > WIRE_BULK_MAX - align)
+        bool paged = usm || (x->client->svm.managed && svm_reaches_host(x));
+        if (size > WIRE_BULK_MAX - VM_GRANULE - align)
                 return SP_E_LIMIT;
         list_each(at, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (!chunk && at->usm == (usm != NULL) && find_room(at, need, align, &room))
+                if (!chunk && at->usm == paged && find_room(at, room_of(at, size), align, &room))
                         chunk = at;
         }
         int r = 0;
         if (!chunk) {
                 /* The address of the chunk may be one that the server chose. */
-                r = chunk_new(x, need + align, usm != NULL, &chunk);
-                if (r == 0 && !find_room(chunk, need, align, &room))
+                r = chunk_new(x, size + ALIGN + align, paged, &chunk);
+                if (r == 0 && !find_room(chunk, room_of(chunk, size), align, &room))
                         r = SP_E_NOMEM;
         }
         if (r == 0)
@@ -408,16 +447,23 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align, cl_de
                         log_error("client", "out of memory: an address range is lost");
                 return r;
         }
-        m->usm = usm;
-        if (usm)
-                atomic_store_explicit(&x->usm, true, memory_order_relaxed);
         chunk->used++;
         live_add(chunk, m);
+        if (usm)
+                m->usm = *usm;
+        if (paged)
+                atomic_store_explicit(&x->usm, true, memory_order_relaxed);
+        if (chunk->other)
+                r = view_new(m, m->usm.type != CL_MEM_TYPE_DEVICE_INTEL);
+        if (r < 0) {
+                (void)svm_free(x, m->host_ptr, usm != NULL);
+                return r;
+        }
         *ret = m;
         return 0;
 }
 
-cl_mem svm_find(cl_context x, const void *at)
+cl_mem svm_before(cl_context x, const void *at)
 {
         list_each(chunk, &x->svm_chunks, struct svm_chunk, link)
         {
@@ -425,10 +471,15 @@ cl_mem svm_find(cl_context x, const void *at)
                 if ((uint64_t)(uintptr_t)at < chunk->address || offset >= chunk->size)
                         continue;
                 size_t i = live_after(chunk, at);
-                cl_mem m = i ? chunk->live[i - 1] : NULL;
-                return m && svm_at(m, at) < m->size ? m : NULL;
+                return i ? chunk->live[i - 1] : NULL;
         }
         return NULL;
+}
+
+cl_mem svm_find(cl_context x, const void *at)
+{
+        cl_mem m = svm_before(x, at);
+        return m && svm_at(m, at) < m->size ? m : NULL;
 }
 
 cl_mem svm_find_usm(cl_context x, const void *at)
@@ -438,7 +489,19 @@ cl_mem svm_find_usm(cl_context x, const void *at)
         client_lock(x->client);
         cl_mem m = svm_find(x, at);
         client_unlock(x->client);
-        return m && m->usm ? m : NULL;
+        return m && (m->usm.type || m->view) ? m : NULL;
+}
+
+void svm_touch(cl_context x, const void *at, size_t size)
+{
+        cl_mem m = at && size ? svm_find_usm(x, at) : NULL;
+        const volatile uint8_t *p = at;
+        if (!m)
+                return;
+        size = size < m->size - svm_at(m, at) ? size : m->size - svm_at(m, at);
+        for (size_t i = 0; i < size; i += vm_page_size())
+                (void)p[i];
+        (void)p[size - 1];
 }
 
 bool svm_is_foreign(cl_context x, const void *at)
@@ -454,7 +517,7 @@ bool svm_is_foreign(cl_context x, const void *at)
 bool svm_free(cl_context x, const void *at, bool usm)
 {
         cl_mem m = svm_find(x, at);
-        if (!m || m->host_ptr != at || (m->usm != NULL) != usm)
+        if (!m || m->host_ptr != at || (m->usm.type != 0) != usm)
                 return false;
         struct svm_chunk *chunk = m->chunk;
         size_t i = live_after(chunk, at);
@@ -480,8 +543,9 @@ static bool has_spare(const struct svm_chunk *chunk, cl_context x)
 void svm_ended(cl_mem m)
 {
         struct svm_chunk *chunk = m->chunk;
-        size_t begin = svm_offset(m);
-        if (range_set_add(&chunk->free, (struct range){ begin, begin + with_align(m->size) }) < 0)
+        size_t begin = svm_offset(m), size = room_of(chunk, m->size);
+        view_free(steal(m->view));
+        if (range_set_add(&chunk->free, (struct range){ begin, begin + size }) < 0)
                 log_error("client", "out of memory: an address range is lost");
         /* One is kept for the next allocation. */
         if (--chunk->used == 0 && (chunk->size != CHUNK || has_spare(chunk, m->context)))

@@ -3,8 +3,8 @@
  * (mem->chunk), so it uses the placement, migration and mappings of buffers. The application's view
  * of it is memory of this process, which is current between map and unmap.
  *
- * Device allocations of cl_intel_unified_shared_memory are the same, except that nothing maps them
- * (mem->usm).
+ * Allocations of cl_intel_unified_shared_memory (mem->usm) are the same, except that nothing maps
+ * them: they have views (view.h).
  *
  * Client and servers agree on memory in chunks, of which allocations are parts: a chunk costs a
  * round trip, an allocation in it nothing. */
@@ -15,12 +15,15 @@
 
 struct svm_chunk {
         struct list link; /* context's */
-        bool usm; /* for device allocations, which no device of this process has: never touched here */
+        bool usm;         /* for unified shared memory, and for managed allocations of clSVMAlloc */
+        uint64_t
+                other; /* where the client has its bytes (view.h); 0: the allocations have no views */
+        int fd;        /* of `other`: the memory's file */
         uint64_t id, address;
         size_t size;
-        uint64_t servers;      /* bit per server: it has the memory */
-        struct range_set free; /* of the chunk's bytes */
-        cl_mem *live;          /* allocations, by address */
+        struct server_set servers; /* those that have the memory */
+        struct range_set free;     /* of the chunk's bytes */
+        cl_mem *live;              /* allocations, by address */
         size_t live_count, live_cap;
         size_t used; /* allocations, also freed ones that something still uses */
 };
@@ -37,21 +40,24 @@ void svm_server_replaced(struct server *s) REQUIRES(client_held);
 /* Does its device choose the addresses? */
 bool svm_uses(const struct server *s) REQUIRES(client_held);
 
-/* clSVMAlloc behind its checks, or clDeviceMemAllocINTEL, whose device is `usm`; *ret's host_ptr is
- * the address. The address is aligned for all data types, and to `align`, a power of two, if that
- * is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no common address
- * was found), SP_E_LIMIT (a device has no memory). */
+/* clSVMAlloc behind its checks, or an allocation of unified shared memory as `usm` describes it;
+ * *ret's host_ptr is the address. The address is aligned for all data types, and to `align`, a power
+ * of two, if that is not 0. The lock is released while servers are asked. SP_E_NOMEM, SP_E_BUSY (no
+ * common address was found), SP_E_LIMIT (a device has no memory). */
 SP_NODISCARD int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
-                           cl_device_id usm, cl_mem *ret) REQUIRES(client_held);
+                           const struct usm_kind *usm, cl_mem *ret) REQUIRES(client_held);
 
-/* Free the allocation that begins at `at` when nothing uses it any more. It must be a device
- * allocation if `usm`, else one of clSVMAlloc. False: there is none. */
+/* Free the allocation that begins at `at` when nothing uses it any more. It must be one of unified
+ * shared memory if `usm`, else one of clSVMAlloc. False: there is none. */
 bool svm_free(cl_context x, const void *at, bool usm) REQUIRES(client_held);
 
 /* The allocation with the byte at `at`; NULL: none. */
 cl_mem svm_find(cl_context x, const void *at) REQUIRES(client_held);
 
-/* The same, but a device allocation or NULL, and without the lock. */
+/* The last allocation that begins at `at` or before it, in the same chunk. */
+cl_mem svm_before(cl_context x, const void *at) REQUIRES(client_held);
+
+/* svm_find, but one of unified shared memory, or with a view, or NULL; without the lock. */
 cl_mem svm_find_usm(cl_context x, const void *at);
 
 /* The offset in the allocation; the application's address of the first byte is host_ptr. */
@@ -79,6 +85,14 @@ bool svm_any(const struct _cl_context *x);
 
 /* Do all devices of the context that have SVM use one memory? */
 bool svm_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
+
+/* Bring bytes that the application names, if they lie in unified shared memory, before the caller
+ * reads them with the lock held: a fault then would wait for the lock for ever. */
+void svm_touch(cl_context x, const void *at, size_t size) EXCLUDES(client_held);
+
+/* Can the context have host and shared allocations? Not if some of its devices work on this
+ * process's memory, and others do not. */
+bool svm_reaches_host(cl_context x) REQUIRES(client_held);
 
 /* Does the address lie in an allocation of another context? */
 bool svm_is_foreign(cl_context x, const void *at) REQUIRES(client_held);

@@ -144,7 +144,7 @@ static int job_source(struct program_job *j) REQUIRES(client_held)
         if (want->size == have->size &&
             (!want->size || !memcmp(want->data, have->data, want->size)))
                 return 0;
-        if (p->declared) {
+        if (!server_set_is_empty(&p->declared)) {
                 program_undeclare(p);
                 p->id = client_new_id(p->context->client, OBJECT_PROGRAM);
                 j->renamed = true;
@@ -191,7 +191,7 @@ static int send_link(struct program_job *j, struct job_part *part, struct wire_u
         for (cl_uint i = 0; i < j->input_count && !r; i++) {
                 /* A link request is not repeated with more bytes, so a declaration sends them all.
                  * Inputs that are declared on the server were compiled there. */
-                if (!(j->inputs[i]->declared & (uint64_t)1 << server_index(part->server)))
+                if (!server_set_has(&j->inputs[i]->declared, server_index(part->server)))
                         r = program_declare(j->inputs[i], part->server, CONTENT_SEND);
                 if (!r)
                         r = buf_put_u64(&inputs, j->inputs[i]->id);
@@ -205,7 +205,7 @@ static int send_link(struct program_job *j, struct job_part *part, struct wire_u
                                  .inputs = { (uint64_t *)(void *)inputs.data, inputs.size / 8 },
                                  .options = bytes_str(j->options));
         if (!r)
-                p->declared |= (uint64_t)1 << server_index(part->server);
+                server_set_add(&p->declared, server_index(part->server));
         buf_fini(&inputs);
         return r;
 }

@@ -18,7 +18,7 @@ int kernel_new(cl_program p, struct kernel_info *info, cl_kernel *ret)
         if (!k)
                 return SP_E_NOMEM;
         k->args = mem_zalloc(info->arg_count * sizeof(*k->args));
-        k->sent = mem_zalloc(CLIENT_SERVERS_MAX * sizeof(*k->sent));
+        k->sent = mem_zalloc(p->context->client->server_count * sizeof(*k->sent));
         if (!k->args || !k->sent) {
                 mem_free(k->args);
                 mem_free(k->sent);
@@ -98,7 +98,7 @@ int kernel_clone(cl_kernel from, cl_kernel *ret)
         }
         for (unsigned i = 0; i < array_size(from->reached) && !r; i++)
                 r = kernel_set_reach(k, i, from->reached[i].count, from->reached[i].at);
-        k->reaches_usm = from->reaches_usm;
+        k->reaches = from->reaches;
         if (r < 0) {
                 kernel_release(k);
                 return r;

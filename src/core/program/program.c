@@ -64,13 +64,12 @@ void program_undeclare(cl_program p)
 {
         for (cl_uint i = 0; i < p->device_count; i++) {
                 struct server *s = p->devices[i]->server;
-                uint64_t bit = (uint64_t)1 << server_index(s);
                 struct session *session = server_session(s);
                 /* Without memory the server keeps it until the session ends. */
-                if ((p->declared & bit) && session &&
+                if (server_set_has(&p->declared, s->index) && session &&
                     session_send(session, release, .object = p->id) == 0)
                         server_kick(s);
-                p->declared &= ~bit;
+                server_set_remove(&p->declared, s->index);
         }
 }
 
@@ -191,11 +190,10 @@ static int put_parts(cl_program p, const struct server *s, struct buf *parts, st
 
 int program_declare(cl_program p, struct server *s, enum content_mode mode)
 {
-        uint64_t bit = (uint64_t)1 << server_index(s);
         struct session *session = server_session(s);
         if (!session)
                 return SP_E_GONE;
-        bool again = p->declared & bit;
+        bool again = server_set_has(&p->declared, s->index);
         if (again && (mode != CONTENT_SEND || p->kind == PROGRAM_LINKED))
                 return 0;
         /* It was linked nowhere but on the servers that know it. */
@@ -213,7 +211,7 @@ int program_declare(cl_program p, struct server *s, enum content_mode mode)
                                  .devices = { (uint64_t *)(void *)devices.data, devices.size / 8 },
                                  .parts = name.data, .digest = name.digest);
         if (!r)
-                p->declared |= bit;
+                server_set_add(&p->declared, s->index);
         buf_fini(&parts);
         buf_fini(&devices);
         return r;

@@ -1,15 +1,7 @@
 #include "daemon/dialler/dialler.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/list.h"
 #include "base/log.h"
@@ -17,8 +9,12 @@
 #include "daemon/control.h"
 #include "daemon/dialler/reach.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/lock.h"
+#include "os/poll.h"
+#include "os/process/process.h"
 #include "os/thread.h"
+#include "os/wakeup.h"
 #include "sandbox/files.h"
 #include "sandbox/sandbox.h"
 #include "session/hello.h"
@@ -48,7 +44,7 @@ struct dialler {
         struct lock lock; /* guards `busy` of all callers */
         struct list callers;
         size_t count, max;
-        int wake_fd; /* an eventfd, set when a thread ends */
+        int wake_fd; /* a wake-up, set when a thread ends */
         bool local;  /* --socket: Unix sockets may be connected to */
 };
 
@@ -63,7 +59,7 @@ struct job {
 static void answer(const struct job *j, const struct buf *out, int fd)
 {
         if (control_send(j->caller->socket, CONTROL_DIAL, bytes_of(out->data, out->size), fd) < 0)
-                log_debug(LOG, "a worker does not take what it asked for");
+                log_debug(LOG, "a worker does not receive the answer to its request");
 }
 
 static void serve(const struct job *j)
@@ -97,14 +93,13 @@ static void *serve_thread(void *arg)
 {
         struct job *j = arg;
         struct dialler *d = j->dialler;
-        pthread_setname_np(pthread_self(), "spancl-dial");
+        thread_name("spancl-dial");
         serve(j);
         lock_take(&d->lock);
         j->caller->busy--;
         lock_release(&d->lock);
         mem_free(j);
-        while (eventfd_write(d->wake_fd, 1) < 0 && errno == EINTR)
-                ;
+        wakeup_set(d->wake_fd);
         return NULL;
 }
 
@@ -125,7 +120,7 @@ static void caller_new(struct dialler *d, int socket)
                 log_warn(
                         LOG,
                         "a session gets no links to other servers: too many sessions, or out of memory");
-                close(socket);
+                (void)file_close(socket);
                 return;
         }
         c->socket = socket;
@@ -209,7 +204,7 @@ static nfds_t collect(struct dialler *d, struct pollfd *fds, struct caller **of,
                 if (c->gone && !busy) {
                         list_remove(&c->link);
                         d->count--;
-                        close(c->socket);
+                        (void)file_close(c->socket);
                         mem_free(c);
                         continue;
                 }
@@ -230,7 +225,6 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
 {
         for (;;) {
                 uint64_t again_ns;
-                eventfd_t v;
                 fds[0] = (struct pollfd){ .fd = CONTROL_FD, .events = POLLIN };
                 fds[1] = (struct pollfd){ .fd = d->wake_fd, .events = POLLIN };
                 nfds_t n = collect(d, fds, of, &again_ns);
@@ -238,7 +232,7 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
                         continue;
                 bool heard = false;
                 if (fds[1].revents)
-                        (void)!eventfd_read(d->wake_fd, &v);
+                        wakeup_clear(d->wake_fd);
                 for (nfds_t i = OURS; i < n; i++) {
                         struct caller *c = of[i];
                         /* A worker that is gone may have left requests, but nothing waits for the
@@ -262,8 +256,8 @@ int dialler_main(const struct config_options *o)
 {
         static struct dialler d = { .lock = LOCK_INIT };
         char text[KEYS_TEXT_MAX];
-        prctl(PR_SET_NAME, "spancld-dialler");
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        process_name("spancld-dialler");
+        process_end_with_parent();
         tls_for_others = true;
         (void)tls_crypto(text); /* the module is loaded before the sandbox is entered */
         if (!sandbox_enter_dialler(o)) {
@@ -275,15 +269,15 @@ int dialler_main(const struct config_options *o)
         for (size_t i = 0; i < o->list_count; i++)
                 d.local |= o->list[i].id == CONFIG_socket;
         list_init(&d.callers);
-        d.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        d.wake_fd = wakeup_new();
         if (d.wake_fd < 0)
                 return 1;
-        (void)fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC);
+        (void)!file_keep_from_programs(CONTROL_FD);
         d.max = config_option_number(o, CONFIG_sessions) + CALLERS_MORE;
         struct pollfd *fds = mem_alloc((OURS + d.max) * sizeof(*fds));
         struct caller **of = mem_alloc((OURS + d.max) * sizeof(struct caller *));
         if (!fds || !of)
                 return 1;
         run(&d, fds, of);
-        _exit(0); /* other threads may still run */
+        process_exit(0); /* other threads may still run */
 }

@@ -1,22 +1,21 @@
 #include "daemon/exporter/exporter.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "base/loopback.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/exporter/http.h"
 #include "daemon/exporter/metrics.h"
+#include "daemon/linux/rights.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/socket.h"
+#include "os/poll.h"
+#include "os/process/process.h"
+#include "os/signals.h"
 #include "proto/info.h"
 #include "session/hello.h"
 
@@ -31,7 +30,6 @@ enum {
         QUERY_MS = 2000,  /* for all sessions to answer */
         ANSWER_MAX = 4 << 20,
         DESCRIPTORS = CLIENTS_MAX + 16,
-        NOBODY = 65534,
 };
 
 /* A connection. It is in one of these states, in their order. */
@@ -66,7 +64,7 @@ struct exporter {
 
 static void drop(struct exporter *x, size_t i)
 {
-        close(x->clients[i].fd);
+        (void)file_close(x->clients[i].fd);
         buf_fini(&x->clients[i].response);
         x->clients[i] = x->clients[--x->count];
 }
@@ -74,14 +72,14 @@ static void drop(struct exporter *x, size_t i)
 /* Send what the socket takes. False: the client is gone. */
 static bool hand_out(struct client *c)
 {
-        ssize_t n = send(c->fd, c->response.data, c->response.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = socket_send(c->fd, c->response.data, c->response.size);
         if (n < 0)
-                return errno == EAGAIN || errno == EINTR;
+                return errno == EAGAIN;
         buf_consume(&c->response, (size_t)n);
         if (c->response.size)
                 return true;
         /* If this side closed with unread bytes there, the client could lose the response. */
-        (void)shutdown(c->fd, SHUT_WR);
+        socket_end_sending(c->fd);
         c->state = CLIENT_LEAVES;
         c->deadline_ns = clock_now_ns() + LINGER_MS * MS;
         return true;
@@ -106,9 +104,9 @@ static void respond_all(struct exporter *x, enum http_status status)
 /* Read a part of the request. False: the connection is over. */
 static bool read_head(struct exporter *x, struct client *c)
 {
-        ssize_t n = recv(c->fd, c->head + c->size, sizeof(c->head) - c->size, MSG_DONTWAIT);
+        ssize_t n = socket_receive(c->fd, c->head + c->size, sizeof(c->head) - c->size);
         if (n <= 0)
-                return n < 0 && (errno == EAGAIN || errno == EINTR);
+                return n < 0 && errno == EAGAIN;
         c->size += (size_t)n;
         enum http_status status = http_judge(bytes_of(c->head, c->size), x->any_host);
         if (status == HTTP_MORE)
@@ -123,8 +121,8 @@ static bool read_head(struct exporter *x, struct client *c)
 static bool discard(struct client *c)
 {
         char rest[4096];
-        ssize_t n = recv(c->fd, rest, sizeof(rest), MSG_DONTWAIT);
-        return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+        ssize_t n = socket_receive(c->fd, rest, sizeof(rest));
+        return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
 static bool serve(struct exporter *x, struct client *c, short events)
@@ -173,7 +171,7 @@ static void drop_oldest(struct exporter *x)
 static void welcome(struct exporter *x)
 {
         for (int i = 0; i < CLIENTS_MAX; i++) {
-                int fd = accept4(x->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+                int fd = socket_accept(x->listener);
                 if (fd < 0)
                         return;
                 if (x->count == CLIENTS_MAX)
@@ -191,7 +189,7 @@ static void welcome(struct exporter *x)
 /* Make the text of the answers that have come. */
 static void finish(struct exporter *x)
 {
-        close(x->query);
+        (void)file_close(x->query);
         x->query = -1;
         x->text.size = 0;
         bool good = metrics_put(&x->metrics, &x->text) == 0;
@@ -204,14 +202,14 @@ static void finish(struct exporter *x)
 static void ask(struct exporter *x)
 {
         int pair[2];
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
+        if (!socket_pair_streams(pair)) {
                 respond_all(x, HTTP_UNAVAILABLE);
                 return;
         }
         int r = control_send(CONTROL_FD, CONTROL_METRICS, bytes_str(""), pair[1]);
-        close(pair[1]);
+        (void)file_close(pair[1]);
         if (r < 0) {
-                close(pair[0]);
+                (void)file_close(pair[0]);
                 respond_all(x, HTTP_UNAVAILABLE);
                 return;
         }
@@ -245,8 +243,8 @@ static void hear(struct exporter *x)
                 finish(x);
                 return;
         }
-        ssize_t n = recv(x->query, x->answer.data + x->answer.size, CHUNK, MSG_DONTWAIT);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        ssize_t n = socket_receive(x->query, x->answer.data + x->answer.size, CHUNK);
+        if (n < 0 && errno == EAGAIN)
                 return;
         if (n > 0) {
                 x->answer.size += (size_t)n;
@@ -258,7 +256,7 @@ static void hear(struct exporter *x)
         if (x->answer_size)
                 finish(x);
         else { /* the supervisor answers another query, or is out of descriptors */
-                close(x->query);
+                (void)file_close(x->query);
                 x->query = -1;
                 respond_all(x, HTTP_UNAVAILABLE);
         }
@@ -306,14 +304,9 @@ static void provide(struct exporter *x)
 /* Give up all rights. The supervisor has opened what this process needs. */
 static void give_up_rights(void)
 {
-        const struct rlimit files = { DESCRIPTORS, DESCRIPTORS };
-        (void)setrlimit(RLIMIT_NOFILE, &files);
-        if (!geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-                           setresuid(NOBODY, NOBODY, NOBODY) < 0))
-                log_warn(LOG, "it stays root: %s", strerror(errno));
-        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        /* Behind the change of user, which clears it. */
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int error = rights_give_up(DESCRIPTORS);
+        if (error)
+                log_warn(LOG, "it stays root: %s", strerror(error));
 }
 
 /* Receive the listening socket. -1: the supervisor is gone. */
@@ -329,18 +322,11 @@ static int receive_listener(void)
 /* Return true if browsers of this host do not reach the listener, or all hosts do. */
 static bool takes_any_host(int listener)
 {
-        struct sockaddr_storage a;
-        socklen_t size = sizeof(a);
-        if (getsockname(listener, (struct sockaddr *)&a, &size) < 0)
-                return false;
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a;
-        if (a.ss_family == AF_INET)
-                return ntohl(v4->sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
-        return a.ss_family != AF_INET6 || !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+        struct socket_address a;
+        return socket_own_address(listener, &a) && !loopback_address(socket_address_raw(&a));
 }
 
-/* Handle one turn's events. False: the supervisor is gone. */
+/* Wait for events once and handle them. False: the supervisor is gone. */
 static bool turn(struct exporter *x)
 {
         struct pollfd p[3 + CLIENTS_MAX] = {
@@ -372,8 +358,8 @@ static bool turn(struct exporter *x)
 int exporter_main(void)
 {
         static struct exporter x = { .query = -1 }; /* static because it is large */
-        prctl(PR_SET_NAME, "spancld-export");
-        signal(SIGPIPE, SIG_IGN);
+        process_name("spancld-export");
+        signals_ignore_pipe();
         x.listener = receive_listener();
         if (x.listener < 0)
                 return 1;

@@ -1,9 +1,9 @@
 #include "daemon/exporter/http.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+
+#include "os/net/ip.h"
 
 static const char resource[] = "/metrics";
 
@@ -49,7 +49,7 @@ static enum http_status judge_line(const char *p, size_t size)
 static bool is_fixed(const char *p, size_t size)
 {
         char host[64];
-        uint8_t address[16];
+        struct ip ip;
         const char *end = size && *p == '[' ? memchr(p, ']', size) : memchr(p, ':', size);
         size_t n = end ? (size_t)(end - p) : size;
         bool v6 = size && *p == '[';
@@ -57,8 +57,8 @@ static bool is_fixed(const char *p, size_t size)
                 return false;
         memcpy(host, p + v6, n - v6);
         host[n - v6] = 0;
-        return v6 ? inet_pton(AF_INET6, host, address) == 1
-                  : !strcasecmp(host, "localhost") || inet_pton(AF_INET, host, address) == 1;
+        return (!v6 && !strcasecmp(host, "localhost")) ||
+               (ip_parse(host, &ip) && ip.size == (v6 ? IP_V6 : IP_V4));
 }
 
 /* Return true if all Host fields of a whole head are fixed. */

@@ -1,29 +1,27 @@
 #include "daemon/supervisor/accounts.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/client_limits.h"
 #include "daemon/control.h"
+#include "daemon/linux/time_slice.h"
+#include "daemon/linux/usage.h"
 #include "daemon/supervisor/workers.h"
 #include "engine/account.h"
 #include "os/clock.h"
-#include "os/text_file.h"
+#include "os/file.h"
+#include "os/shared_memory.h"
 #include "os/thread.h"
+#include "os/vm.h"
 
 enum {
-        LOOK_MS = 250,      /* between looks at the device time */
-        EXCESS_S = 10,      /* processor time beyond the limit that ends a client's sessions */
-        THREADS_MAX = 4096, /* of a worker, whose priority is set */
+        LOOK_MS = 250, /* between looks at the device time */
+        EXCESS_S = 10, /* processor time beyond the limit that ends a client's sessions */
         NICE_LOW = 10,
         NICE_HIGH = -5,
 };
@@ -79,16 +77,12 @@ const char *accounts_refuse(const struct supervisor *s, const struct gate_grant 
 
 static int page_new(struct client_account *a)
 {
-        void *p = MAP_FAILED;
-        a->fd = memfd_create("spancl-account", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        uint64_t address;
+        a->fd = shared_memory_new(sizeof(*a->page));
         a->taken = mem_zalloc(ACCOUNT_SLOTS * sizeof(*a->taken));
-        /* With the seals, a worker cannot make the supervisor fault by truncating the file. */
-        if (a->fd >= 0 && a->taken && !ftruncate(a->fd, sizeof(*a->page)) &&
-            !fcntl(a->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-                p = mmap(NULL, sizeof(*a->page), PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
-        if (p == MAP_FAILED)
+        if (a->fd < 0 || !a->taken || vm_map_file(a->fd, 0, sizeof(*a->page), &address) < 0)
                 return SP_E_LIMIT;
-        a->page = p;
+        a->page = (struct account_page *)(uintptr_t)address;
         a->page_ns = 0;
         a->paused = false;
         return 0;
@@ -105,9 +99,9 @@ static void page_free(struct client_account *a)
 {
         a->used_ns = used_ns(a);
         if (a->page)
-                munmap(a->page, sizeof(*a->page));
+                vm_unmap((uintptr_t)a->page, sizeof(*a->page));
         if (a->fd >= 0)
-                close(a->fd);
+                (void)file_close(a->fd);
         mem_free(a->taken);
         a->page = NULL;
         a->taken = NULL;
@@ -122,35 +116,7 @@ static void account_free(struct client_account *a)
         mem_free(a);
 }
 
-/* Return the processor time of a worker's process; 0: not known. */
-static uint64_t cpu_ns_of(const struct worker *w)
-{
-        char path[32], text[1024];
-        unsigned long user, system;
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)w->pid);
-        text_file_read(AT_FDCWD, path, text, sizeof(text));
-        const char *p = strrchr(text, ')'); /* behind the name, which the worker chooses */
-        if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                         &system) != 2)
-                return 0;
-        return (uint64_t)(user + system) * (1000 * MS / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
 /* ---- sessions ------------------------------------------------------------------------------- */
-
-static void set_nice(pid_t worker, int nice)
-{
-        char path[64];
-        const struct dirent *entry;
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
-        DIR *threads = opendir(path);
-        for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++)
-                if (entry->d_name[0] != '.' &&
-                    setpriority(PRIO_PROCESS, (id_t)strtoul(entry->d_name, NULL, 10), nice) < 0)
-                        log_debug(LOG, "a thread of worker %d keeps its priority", (int)worker);
-        if (threads)
-                closedir(threads);
-}
 
 static void prioritize(struct supervisor *s, const struct worker *w, enum client_priority p)
 {
@@ -163,7 +129,7 @@ static void prioritize(struct supervisor *s, const struct worker *w, enum client
         if (p == PRIORITY_NORMAL)
                 return;
         if (!cgroup_weigh(&s->cgroups, w->group, classes[p].weight))
-                set_nice(w->pid, classes[p].nice);
+                time_slices_prioritize(w, classes[p].nice);
 }
 
 /* Hand the account to the worker. */
@@ -205,7 +171,7 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
         }
         prioritize(s, w, a->limits.priority);
         if (a->limits.time_s) {
-                w->use.cpu_before_ns = cpu_ns_of(w); /* it has loaded the drivers */
+                w->use.cpu_before_ns = usage_cpu_ns(w->pid); /* it has loaded the drivers */
                 w->use.cpu_ns = 0;
                 s->accounts.look_ns = clock_now_ns();
         }
@@ -250,7 +216,7 @@ static void open_window(struct supervisor *s, struct client_account *a, uint64_t
         list_each(w, &s->workers, struct worker, link)
         {
                 if (w->use.account == a)
-                        w->use.cpu_before_ns = cpu_ns_of(w);
+                        w->use.cpu_before_ns = usage_cpu_ns(w->pid);
         }
 }
 
@@ -262,7 +228,7 @@ static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
         {
                 if (w->use.account != a)
                         continue;
-                uint64_t now = cpu_ns_of(w);
+                uint64_t now = usage_cpu_ns(w->pid);
                 w->use.cpu_ns = now > w->use.cpu_before_ns ? now - w->use.cpu_before_ns : 0;
                 sum += w->use.cpu_ns;
         }

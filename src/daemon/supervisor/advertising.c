@@ -1,45 +1,90 @@
 #include "daemon/supervisor/advertising.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/installed.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "daemon/supervisor/workers.h"
+#include "discover/dht_record.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/host.h"
+#include "os/net/interface.h"
+#include "os/net/socket.h"
+#include "os/poll.h"
 #include "os/random.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 
-#define PROGRAM "advertise-mdns"
-
 enum {
         AGAIN_MS = 5000, /* after the program's end */
         TELL_MS = 2000,  /* between changes: each is a packet to the whole network */
+        STOP_MS = 3000,  /* for a program that tells others of its end */
         ADDRESSES_MAX = 1024,
+        SETTINGS_MAX = 4096, /* of the options of the hash table */
 };
 
-static bool is_wanted(const struct supervisor *s)
+struct place {
+        unsigned port;
+        char addresses[ADDRESSES_MAX]; /* separated by commas; "*": all of this host's */
+};
+
+static bool tell_mdns(struct supervisor *s, struct advertiser *a, const struct place *at);
+static bool tell_dht(struct supervisor *s, struct advertiser *a, const struct place *at);
+static bool begin_dht(struct supervisor *s, struct advertiser *a);
+static const char *obstacle_of_dht(const struct supervisor *s);
+
+static const struct kind {
+        const char *program, *package;
+        unsigned renew_s; /* between two records that are the same; 0: needless */
+        bool load;        /* it hears of each change of the load */
+        bool loopback;    /* it can publish a server of loopback to its own host */
+        bool farewell;    /* it runs for a while after the end of its input */
+        /* The reason for which it can't publish this server; NULL: there is none, as without this function. */
+        const char *(*obstacle)(const struct supervisor *s);
+        bool (*begin)(struct supervisor *s, struct advertiser *a); /* NULL: nothing to do */
+        /* Write the whole record. False: the program does not read now, or the key can't sign. */
+        bool (*tell)(struct supervisor *s, struct advertiser *a, const struct place *at);
+} kinds[ADVERTISERS] = {
+        [ADVERTISER_MDNS] = { .program = "advertise-mdns",
+                              .package = "spancl-discovery",
+                              .load = true,
+                              .loopback = true,
+                              .tell = tell_mdns },
+        [ADVERTISER_DHT] = { .program = "advertise-dht",
+                             .package = "spancl-discovery-dht",
+                             .renew_s = DHT_PUBLISH_S,
+                             .farewell = true,
+                             .obstacle = obstacle_of_dht,
+                             .begin = begin_dht,
+                             .tell = tell_dht },
+};
+
+/* The choices of --advertise, in the order of config.def. */
+static const bool chosen[][ADVERTISERS] = {
+        { false, false },           [1][ADVERTISER_DHT] = true,  [2][ADVERTISER_MDNS] = true,
+        [2][ADVERTISER_DHT] = true, [3][ADVERTISER_MDNS] = true,
+};
+
+static const struct kind *kind_of(const struct supervisor *s, const struct advertiser *a)
 {
-        return !s->stopping && !s->draining && config_option_number(s->options, CONFIG_advertise);
+        return &kinds[a - s->advertisers];
 }
 
-static void gone(struct supervisor *s)
+static bool is_wanted(const struct supervisor *s, const struct advertiser *a)
 {
-        if (s->advertiser.input >= 0)
-                close(s->advertiser.input);
-        child_log_close(&s->advertiser.log, ADVERTISER_NAME, clock_now_ns());
-        s->advertiser = (struct advertiser){
-                .input = -1,
-                .log.fd = -1,
-                .again_ns = clock_now_ns() + AGAIN_MS * MS,
-        };
+        return !s->stopping && !s->draining &&
+               chosen[config_option_number(s->options, CONFIG_advertise)][a - s->advertisers];
+}
+
+static void close_input(struct advertiser *a)
+{
+        if (a->process.control >= 0)
+                (void)file_close(a->process.control);
+        a->process.control = -1;
 }
 
 /* Return true if the listener has an address of IP, beyond loopback or not as wanted. */
@@ -49,157 +94,320 @@ static bool has_address(const struct listening *l, bool loopback, struct address
                address_is_reached(ret) != loopback;
 }
 
-/* Return true if a listener of all IPv6 addresses takes IPv4, too. */
-static bool takes_both(int fd)
+/* Find the addresses with the first port that other hosts reach, or else with the first port of loopback. False:
+ * there is none. */
+static bool find_place(const struct supervisor *s, bool or_loopback, struct place *ret)
 {
-        int only = 1;
-        socklen_t size = sizeof(only);
-        return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &size) == 0 && !only;
-}
-
-/* Write the addresses with the first port that other hosts reach, or with the first port of loopback. Returns the
- * port; 0: there is none. */
-static unsigned find_addresses(const struct supervisor *s, char ret[ADDRESSES_MAX])
-{
-        unsigned port = 0;
         size_t n = 0;
-        for (int loopback = 0; loopback < 2 && !port; loopback++) {
+        *ret = (struct place){ 0 };
+        for (int loopback = 0; loopback <= or_loopback && !ret->port; loopback++) {
                 for (size_t i = 0; i < s->listeners.count; i++) {
                         const struct listening *l = &s->listeners.all[i];
                         struct address at;
-                        if (!has_address(l, loopback, &at) || (port && at.port != port) ||
+                        if (!has_address(l, loopback, &at) || (ret->port && at.port != ret->port) ||
                             n + sizeof(at.host) + 2 > ADDRESSES_MAX)
                                 continue;
-                        port = at.port;
-                        bool both = !strcmp(at.host, "::") && takes_both(l->listener->fd);
-                        n += (size_t)sprintf(ret + n, "%s%s", n ? "," : "", both ? "*" : at.host);
+                        ret->port = at.port;
+                        bool both = !strcmp(at.host, "::") && socket_takes_both(l->listener->fd);
+                        n += (size_t)sprintf(ret->addresses + n, "%s%s", n ? "," : "",
+                                             both ? "*" : at.host);
                 }
         }
-        return port;
+        return ret->port;
 }
 
-/* Write the whole record. False: the program does not read now. */
-static bool tell(struct supervisor *s)
+/* ---- multicast DNS -------------------------------------------------------------------------- */
+
+static bool tell_mdns(struct supervisor *s, struct advertiser *a, const struct place *at)
 {
-        struct advertiser *a = &s->advertiser;
-        char where[ADDRESSES_MAX], line[ADDRESSES_MAX + 256];
+        char line[ADDRESSES_MAX + 256];
         const char *key = s->gate.identity;
-        unsigned load = (unsigned)workers_count(s, WORKER_BUSY);
-        unsigned port = find_addresses(s, where);
-        int n = snprintf(line, sizeof(line), "%u %s id=%s v=%u%s%s load=%u\n", port, where, a->id,
-                         WIRE_VERSION, *key ? " key=" : "", key, load);
-        a->tell_ns = clock_now_ns() + TELL_MS * MS;
-        if (write(a->input, line, (size_t)n) != n)
+        int n = snprintf(line, sizeof(line), "%u %s id=%s v=%u%s%s load=%u\n", at->port,
+                         at->addresses, a->id, WIRE_VERSION, *key ? " key=" : "", key,
+                         (unsigned)workers_count(s, WORKER_BUSY));
+        return file_write_all(a->process.control, line, (size_t)n);
+}
+
+/* ---- a distributed hash table --------------------------------------------------------------- */
+
+static void wipe(char *pem)
+{
+        explicit_bzero(pem, strlen(pem));
+        mem_free(pem);
+}
+
+/* Read the server's identity. NULL: it can't sign; *ret_crypto is the module. The caller wipes it. */
+static char *read_identity(const struct supervisor *s, const struct crypto_ops **ret_crypto)
+{
+        uint8_t public[CRYPTO_PUBLIC];
+        char text[KEYS_TEXT_MAX], *pem;
+        const struct crypto_ops *crypto = tls_crypto(text);
+        if (!crypto || keys_read(s->gate.folder, KEYS_IDENTITY, &pem, text) < 0)
+                return NULL;
+        *ret_crypto = crypto;
+        if (crypto->identity_public(pem, public))
+                return pem;
+        wipe(pem);
+        return NULL;
+}
+
+static const char *obstacle_of_dht(const struct supervisor *s)
+{
+        const struct crypto_ops *crypto;
+        const char *bootstrap = config_option_text(s->options, CONFIG_server_dht_bootstrap);
+        const char *key = config_option_text(s->options, CONFIG_server_dht_key);
+        if (strpbrk(bootstrap, " \t\n") || strchr(key, '\n') ||
+            strlen(bootstrap) + strlen(key) > SETTINGS_MAX)
+                return "--dht-bootstrap or --dht-key is too long or has a blank";
+        if (!*s->gate.identity)
+                return "--advertise=dht: the server has no key to sign its record with: run spancld pair";
+        char *pem = read_identity(s, &crypto);
+        if (!pem)
+                return "--advertise=dht: the server's key can't sign records: it is not of Ed25519";
+        wipe(pem);
+        return NULL;
+}
+
+static bool begin_dht(struct supervisor *s, struct advertiser *a)
+{
+        char line[SETTINGS_MAX + 32];
+        const char *bootstrap = config_option_text(s->options, CONFIG_server_dht_bootstrap);
+        int n = snprintf(line, sizeof(line), "%u %s %s\n",
+                         (unsigned)config_option_number(s->options, CONFIG_server_dht_port),
+                         *bootstrap ? bootstrap : "-",
+                         config_option_text(s->options, CONFIG_server_dht_key));
+        return file_write_all(a->process.control, line, (size_t)n);
+}
+
+/* The addresses of this host go into a record. */
+struct own {
+        struct found *found;
+        size_t size; /* IP_V4 or IP_V6: only such addresses; 0: all */
+};
+
+static void add_address(void *user, const struct ip *ip)
+{
+        const struct own *own = user;
+        char text[IP_TEXT_MAX];
+        if (own->size && ip->size != own->size)
+                return;
+        ip_text(ip, text);
+        found_add_address(own->found, text);
+}
+
+static void add_own(struct found *f, size_t size)
+{
+        interface_each_address(add_address, &(struct own){ f, size });
+}
+
+static void fill_record(const struct supervisor *s, const struct place *at, struct dht_record *ret)
+{
+        char copy[ADDRESSES_MAX], *rest;
+        *ret = (struct dht_record){
+                .at_ms = clock_wall_ns() / 1000000,
+                .found = { .port = at->port,
+                           .txt = { .has_protocol = true,
+                                    .protocol = WIRE_VERSION,
+                                    .has_load = true,
+                                    .load = (uint32_t)workers_count(s, WORKER_BUSY) } },
+        };
+        host_name(ret->name, sizeof(ret->name));
+        ret->name[strcspn(ret->name, ".")] = 0;
+        if (!*ret->name)
+                strcpy(ret->name, "spancld");
+        strcpy(copy, at->addresses);
+        for (const char *host = strtok_r(copy, ",", &rest); host;
+             host = strtok_r(NULL, ",", &rest)) {
+                if (!strcmp(host, "*"))
+                        add_own(&ret->found, 0);
+                else if (!strcmp(host, "::"))
+                        add_own(&ret->found, IP_V6);
+                else if (!strcmp(host, "0.0.0.0"))
+                        add_own(&ret->found, IP_V4);
+                else
+                        found_add_address(&ret->found, host);
+        }
+}
+
+/* Add a signed record in hexadecimal digits to the line. False: the key can't sign it. */
+static bool put_record(const struct dht_record *r, const struct crypto_ops *crypto, const char *pem,
+                       char **at)
+{
+        uint8_t value[DHT_VALUE_MAX];
+        size_t size = dht_record_write(r, crypto, pem, value);
+        for (size_t i = 0; i < size; i++)
+                *at += sprintf(*at, "%02x", value[i]);
+        return size;
+}
+
+static bool tell_dht(struct supervisor *s, struct advertiser *a, const struct place *at)
+{
+        char line[4 * DHT_VALUE_MAX + 4], *end = line;
+        const struct crypto_ops *crypto;
+        struct dht_record r;
+        char *pem = read_identity(s, &crypto);
+        if (!pem)
                 return false;
-        a->load = load;
-        a->keyed = *key;
+        fill_record(s, at, &r);
+        bool good = put_record(&r, crypto, pem, &end);
+        *end++ = ' ';
+        r.gone = true;
+        good = good && put_record(&r, crypto, pem, &end);
+        *end++ = '\n';
+        wipe(pem);
+        return good && file_write_all(a->process.control, line, (size_t)(end - line));
+}
+
+/* ---- the programs --------------------------------------------------------------------------- */
+
+static bool tell(struct supervisor *s, struct advertiser *a)
+{
+        const struct kind *k = kind_of(s, a);
+        struct place at;
+        uint64_t now = clock_now_ns();
+        a->tell_ns = now + TELL_MS * MS;
+        if (!find_place(s, k->loopback, &at) || !k->tell(s, a, &at))
+                return false;
+        a->renew_ns = k->renew_s ? now + k->renew_s * 1000ull * MS : UINT64_MAX;
+        a->load = (unsigned)workers_count(s, WORKER_BUSY);
+        strcpy(a->key, s->gate.identity);
         return true;
 }
 
-static bool is_told(const struct supervisor *s)
+static bool is_told(const struct supervisor *s, const struct advertiser *a)
 {
-        return s->advertiser.load == workers_count(s, WORKER_BUSY) &&
-               s->advertiser.keyed == (*s->gate.identity != 0);
+        return (!kind_of(s, a)->load || a->load == workers_count(s, WORKER_BUSY)) &&
+               !strcmp(a->key, s->gate.identity);
 }
 
-static int start(struct supervisor *s)
+static uint64_t next_tell(const struct supervisor *s, const struct advertiser *a)
 {
-        static char name[] = PROGRAM;
-        struct advertiser *a = &s->advertiser;
+        return is_told(s, a) ? a->renew_ns : a->tell_ns;
+}
+
+static int start(struct supervisor *s, struct advertiser *a)
+{
+        const struct kind *k = kind_of(s, a);
         uint8_t random[16];
-        char path[PATH_MAX];
-        int input[2], log;
-        if (!installed_find(PROGRAM, path)) {
-                log_error(LOG, "--advertise: libexec/spancl/" PROGRAM
-                               " is not installed (package spancl-discovery)");
+        char path[PATH_MAX], name[32], level[8];
+        if (!installed_find(k->program, path)) {
+                log_error(LOG, "--advertise: libexec/spancl/%s is not installed (package %s)",
+                          k->program, k->package);
                 return SP_E_NOENT;
         }
-        if (!random_fill(random, sizeof(random)) || pipe2(input, O_CLOEXEC) < 0)
+        if (!random_fill(random, sizeof(random)))
                 return SP_E_LIMIT;
         for (size_t i = 0; i < sizeof(random); i++)
                 sprintf(a->id + 2 * i, "%02x", random[i]);
-        a->input = input[1];
-        a->log_source.kind = SOURCE_ADVERTISER_LOG;
-        int r = fcntl(input[1], F_SETFL, O_NONBLOCK) < 0 ? SP_E_LIMIT : 0;
-        if (!r)
-                r = child_log_open(&a->log, &s->spawner.log_budget, &log);
-        if (!r) {
-                char level[8];
-                strcpy(level, log_level_name(log_threshold));
-                r = run_program(path, (char *[]){ name, level, NULL }, input[0], log, &a->pid);
-                close(log);
-        }
-        close(input[0]);
-        if (!r && (supervisor_watch(s, a->log.fd, &a->log_source) < 0 || !tell(s)))
+        strcpy(name, k->program);
+        strcpy(level, log_level_name(log_threshold));
+        int r = helper_run(s, &a->process, path, (char *[]){ name, level, NULL });
+        if (!r && ((k->begin && !k->begin(s, a)) || !tell(s, a)))
                 r = SP_E_LIMIT;
         return r;
 }
 
-void advertiser_provide(struct supervisor *s)
+/* The reason for which the server can't be published in this way; NULL: none. */
+static const char *obstacle(struct supervisor *s, const struct kind *k)
 {
-        char where[ADDRESSES_MAX];
-        uint64_t now = clock_now_ns();
-        if (!is_wanted(s))
-                return;
-        if (s->advertiser.pid) {
-                if (now >= s->advertiser.tell_ns && !is_told(s))
-                        (void)tell(s);
-                return;
-        }
-        if (now < s->advertiser.again_ns)
-                return;
+        struct place at;
         gate_keys_if_any(&s->gate);
-        if (!find_addresses(s, where)) {
-                log_warn(LOG, "--advertise: the server listens on no address of a network");
-                s->advertiser.again_ns = UINT64_MAX;
+        if (!find_place(s, k->loopback, &at))
+                return "--advertise: the server listens on no address of a network";
+        return k->obstacle ? k->obstacle(s) : NULL;
+}
+
+static void provide(struct supervisor *s, struct advertiser *a)
+{
+        const struct kind *k = kind_of(s, a);
+        struct helper *h = &a->process;
+        uint64_t now = clock_now_ns();
+        if (!is_wanted(s, a))
+                return;
+        if (h->pid) {
+                if (now >= next_tell(s, a))
+                        (void)tell(s, a);
                 return;
         }
-        int r = start(s);
+        if (now < h->again_ns)
+                return;
+        const char *why = obstacle(s, k);
+        if (why) {
+                log_warn(LOG, "%s", why);
+                h->again_ns = UINT64_MAX;
+                return;
+        }
+        int r = start(s, a);
         if (r == 0)
                 return;
         if (r != SP_E_NOENT)
-                log_error(LOG, "--advertise: " PROGRAM " can't be started: %s", status_text(r));
-        if (s->advertiser.pid)
-                kill(s->advertiser.pid, SIGKILL);
-        gone(s);
+                log_error(LOG, "--advertise: %s can't be started: %s", k->program, status_text(r));
+        helper_gone(s, h, AGAIN_MS);
         if (r == SP_E_NOENT)
-                s->advertiser.again_ns = UINT64_MAX;
+                h->again_ns = UINT64_MAX;
+}
+
+void advertiser_provide(struct supervisor *s)
+{
+        for (size_t i = 0; i < ADVERTISERS; i++)
+                provide(s, &s->advertisers[i]);
 }
 
 uint64_t advertiser_deadline(const struct supervisor *s)
 {
-        if (!is_wanted(s))
-                return UINT64_MAX;
-        if (!s->advertiser.pid)
-                return s->advertiser.again_ns;
-        return is_told(s) ? UINT64_MAX : s->advertiser.tell_ns;
+        uint64_t next = UINT64_MAX;
+        for (size_t i = 0; i < ADVERTISERS; i++) {
+                const struct advertiser *a = &s->advertisers[i];
+                if (!is_wanted(s, a))
+                        continue;
+                uint64_t at = a->process.pid ? next_tell(s, a) : a->process.again_ns;
+                next = at < next ? at : next;
+        }
+        return next;
 }
 
 bool advertiser_ended(struct supervisor *s, pid_t pid)
 {
-        if (!pid || pid != s->advertiser.pid)
-                return false;
-        gone(s);
-        if (!s->stopping)
-                log_error(LOG, PROGRAM " has ended; it is started again");
-        return true;
+        for (size_t i = 0; i < ADVERTISERS; i++) {
+                struct advertiser *a = &s->advertisers[i];
+                if (!helper_ended(s, &a->process, pid, AGAIN_MS))
+                        continue;
+                if (is_wanted(s, a))
+                        log_error(LOG, "%s has ended; it is started again", kinds[i].program);
+                return true;
+        }
+        return false;
 }
 
 void advertiser_withdraw(struct supervisor *s)
 {
-        if (!s->advertiser.pid)
-                return;
-        advertiser_stop(s);
-        log_info(LOG, "--advertise: the record is withdrawn");
+        for (size_t i = 0; i < ADVERTISERS; i++) {
+                struct advertiser *a = &s->advertisers[i];
+                if (!a->process.pid)
+                        continue;
+                if (a->process.control >= 0)
+                        log_info(LOG, "--advertise: %s withdraws the record", kinds[i].program);
+                if (kinds[i].farewell)
+                        close_input(a);
+                else
+                        helper_stop(
+                                s,
+                                &a->process); /* the record goes with its connection to the bus */
+        }
 }
 
 void advertiser_stop(struct supervisor *s)
 {
-        pid_t pid = s->advertiser.pid;
-        gone(s);
-        if (!pid)
-                return;
-        /* The record goes with the program's connection to the system's bus. */
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
+        uint64_t deadline_ns = clock_now_ns() + STOP_MS * MS;
+        for (size_t i = 0; i < ADVERTISERS; i++) {
+                struct advertiser *a = &s->advertisers[i];
+                struct helper *h = &a->process;
+                close_input(a);
+                for (bool more = h->pid && h->log.fd >= 0; more;) {
+                        struct pollfd p = { .fd = h->log.fd, .events = POLLIN };
+                        more = poll_until(&p, 1, deadline_ns) > 0 &&
+                               child_log_read(&h->log, h->name, clock_now_ns());
+                }
+                helper_stop(s, h);
+        }
 }

@@ -1,26 +1,26 @@
-/* The supervisor's part in publishing this server (--advertise). It starts the program
- * libexec/spancl/advertise-mdns, which has the libraries for it, restarts it after its end, and writes changes to its
- * standard input. The program reads packets of strangers: the supervisor reads nothing from it but its log. */
+/* The supervisor's part in publishing this server (--advertise). It starts the programs advertise-mdns and
+ * advertise-dht of libexec/spancl, which have the libraries for it, restarts them after their end, and writes changes
+ * to their standard input. They read packets of strangers: the supervisor reads nothing from them but their logs, and
+ * signs the records of the hash table itself. */
 #ifndef SPANCL_DAEMON_ADVERTISING_H
 #define SPANCL_DAEMON_ADVERTISING_H
 
 #include "daemon/supervisor/supervising.h"
 
-#define ADVERTISER_NAME "advertiser" /* its name in the log */
-
-/* Start the program if --advertise wants it and it does not run (advertiser_deadline); tell it changes. */
+/* Start the programs that --advertise wants and that do not run (advertiser_deadline); tell them changes. */
 void advertiser_provide(struct supervisor *s);
 
 /* The time of advertiser_provide's next work; UINT64_MAX: there is none. */
 uint64_t advertiser_deadline(const struct supervisor *s);
 
-/* A process has ended. Returns true if it was the program. */
+/* A process has ended. Returns true if it was such a program. */
 bool advertiser_ended(struct supervisor *s, pid_t pid);
 
-/* End the program for good, because the server takes no new sessions. */
+/* Withdraw the records for good, because the server takes no new sessions. A program that has to tell others of it
+ * may run on for some seconds. */
 void advertiser_withdraw(struct supervisor *s);
 
-/* End the program, which withdraws the record. */
+/* Wait for those programs, and end what is left of them. */
 void advertiser_stop(struct supervisor *s);
 
 #endif

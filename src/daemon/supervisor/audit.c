@@ -62,12 +62,8 @@ static const char *quotable(char *text, size_t size)
         return text;
 }
 
-static double seconds(const struct timeval *t)
-{
-        return (double)t->tv_sec + (double)t->tv_usec / 1e6;
-}
-
-void audit_end(const struct worker *w, const struct rusage *used, const char *why, const char *how)
+void audit_end(const struct worker *w, const struct process_usage *used, const char *why,
+               const char *how)
 {
         struct audit a = w->audit;
         char name[sizeof(w->name)], traffic[160] = "", end[sizeof(a.why) + 64];
@@ -87,6 +83,5 @@ void audit_end(const struct worker *w, const struct rusage *used, const char *wh
                  "cpu_seconds=%.2f memory_peak_bytes=%" PRIu64 "%s end=\"%s\"",
                  (int)w->pid, quotable(name, sizeof(name)), quotable(a.client, sizeof(a.client)),
                  quotable(a.from, sizeof(a.from)), (double)(clock_now_ns() - a.begun_ns) / 1e9,
-                 seconds(&used->ru_utime) + seconds(&used->ru_stime),
-                 (uint64_t)used->ru_maxrss << 10, traffic, quotable(end, sizeof(end)));
+                 used->cpu_s, used->memory_peak_bytes, traffic, quotable(end, sizeof(end)));
 }

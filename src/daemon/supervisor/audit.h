@@ -3,8 +3,6 @@
 #ifndef SPANCL_DAEMON_AUDIT_H
 #define SPANCL_DAEMON_AUDIT_H
 
-#include <sys/resource.h>
-
 #include "daemon/control.h"
 #include "daemon/supervisor/supervising.h"
 
@@ -20,6 +18,7 @@ void audit_hear(struct worker *w, const struct control *c);
 
 /* The worker's session has ended: write the line. `why`: a reason that the supervisor knows; NULL:
  * the worker's own, or `how` its process ended. */
-void audit_end(const struct worker *w, const struct rusage *used, const char *why, const char *how);
+void audit_end(const struct worker *w, const struct process_usage *used, const char *why,
+               const char *how);
 
 #endif

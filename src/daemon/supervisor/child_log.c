@@ -3,32 +3,30 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "os/file.h"
+#include "os/net/socket.h"
 #include "os/passing.h"
 
 enum {
         READ_SIZE = 32 << 10, /* bytes of one read; then other sources get a turn */
         LAST_READS = 64,      /* reads after a process's death; its children may still write */
-        WRITE_MAX_US = 100000,
+        WRITE_MAX_MS = 100,
         PAUSE_NS = 10000000, /* between reads from a process that writes too much */
 };
 static const uint64_t tell_each_ns = 10000000000ull, second_ns = 1000000000ull;
 
 int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_end)
 {
-        const struct timeval timeout = { .tv_usec = WRITE_MAX_US };
         int pair[2];
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        if (!socket_pair_streams(pair))
                 return SP_E_LIMIT;
         *l = (struct child_log){ .fd = pair[0], .all = all };
-        (void)shutdown(pair[0], SHUT_WR);
+        socket_end_sending(pair[0]);
         passing_refuse(pair[0]);
-        (void)setsockopt(pair[1], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+        socket_limit_sending(pair[1], WRITE_MAX_MS);
         *ret_end = pair[1];
         return 0;
 }
@@ -140,9 +138,9 @@ static int read_some(struct child_log *l, const char *who, uint64_t now_ns)
 {
         char data[READ_SIZE];
         l->resume_ns = 0;
-        ssize_t n = recv(l->fd, data, sizeof(data), MSG_DONTWAIT);
+        ssize_t n = socket_receive(l->fd, data, sizeof(data));
         if (n <= 0)
-                return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+                return n < 0 && errno == EAGAIN ? 0 : -1;
         take(l, who, data, (size_t)n, now_ns);
         return 1;
 }
@@ -161,6 +159,6 @@ void child_log_close(struct child_log *l, const char *who, uint64_t now_ns)
         if (l->size)
                 put_line(l, who, now_ns);
         tell_dropped(l, who, now_ns);
-        close(l->fd);
+        (void)file_close(l->fd);
         l->fd = -1;
 }

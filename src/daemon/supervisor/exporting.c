@@ -1,19 +1,12 @@
 #include "daemon/supervisor/exporting.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/pending.h"
 #include "os/clock.h"
 #include "transport/address.h"
-
-#define NAME "exporter"
 
 enum { AGAIN_MS = 1000, HEAR_BATCH = 8, PORT = 9779 };
 
@@ -50,22 +43,22 @@ int exporter_open(struct supervisor *s)
         struct exporter_process *x = &s->exporter;
         struct address at;
         char where[ADDRESS_MAX];
-        x->again_ns = UINT64_MAX;
+        x->process.again_ns = UINT64_MAX;
         if (!*text)
                 return 0;
         bool open = !strncmp(text, any, sizeof(any) - 1);
         int r = parse(open ? text + sizeof(any) - 1 : text, &at);
-        mode_t before = umask(0177);
+        unsigned before = process_file_mask(0177);
         if (!r)
                 r = address_listen(&at, &x->listener);
-        umask(before);
+        (void)process_file_mask(before);
         if (!r)
                 r = check(x->listener, open);
         switch (r) {
         case 0:
                 address_show(x->listener->address, where);
                 log_info(LOG, "metrics are served on %s", where);
-                x->again_ns = 0;
+                x->process.again_ns = 0;
                 return 0;
         case SP_E_AUTH:
                 log_error(LOG,
@@ -92,68 +85,33 @@ int exporter_open(struct supervisor *s)
         return r;
 }
 
-static void forget(struct supervisor *s)
-{
-        struct exporter_process *x = &s->exporter;
-        if (x->control >= 0)
-                close(x->control);
-        child_log_close(&x->log, NAME, clock_now_ns());
-        x->control = -1;
-        x->pid = 0;
-}
-
-static int start(struct supervisor *s)
+static int start(struct supervisor *s, struct helper *h)
 {
         static char word[] = "--exporter";
-        struct exporter_process *x = &s->exporter;
-        int pair[2], log;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-                return SP_E_LIMIT;
-        x->control = pair[0];
-        x->source.kind = SOURCE_EXPORTER;
-        x->log_source.kind = SOURCE_EXPORTER_LOG;
-        int r = child_log_open(&x->log, &s->spawner.log_budget, &log);
-        if (!r) {
-                r = run_self(&s->spawner, (char *[]){ word, NULL }, (char *[]){ NULL }, pair[1],
-                             log, &x->pid);
-                close(log);
-        }
-        close(pair[1]);
-        if (!r)
-                r = control_send(x->control, CONTROL_METRICS, bytes_str(""), x->listener->fd);
-        if (!r && (supervisor_watch(s, x->control, &x->source) < 0 ||
-                   supervisor_watch(s, x->log.fd, &x->log_source) < 0))
-                r = SP_E_LIMIT;
-        return r;
+        int r = helper_start(s, h, (char *[]){ word, NULL });
+        return r ? r
+                 : control_send(h->control, CONTROL_METRICS, bytes_str(""),
+                                s->exporter.listener->fd);
 }
 
 void exporter_provide(struct supervisor *s)
 {
-        struct exporter_process *x = &s->exporter;
-        if (!x->listener || x->pid || s->stopping || clock_now_ns() < x->again_ns)
+        struct helper *h = &s->exporter.process;
+        if (!s->exporter.listener || h->pid || s->stopping || clock_now_ns() < h->again_ns)
                 return;
-        x->again_ns = UINT64_MAX;
-        int r = start(s);
+        int r = start(s, h);
         if (!r)
                 return;
         log_error(LOG, "the exporter of metrics can't be started: %s", status_text(r));
-        if (x->pid)
-                kill(x->pid, SIGKILL);
-        forget(s);
-        x->again_ns = clock_now_ns() + AGAIN_MS * MS;
-}
-
-uint64_t exporter_deadline(const struct supervisor *s)
-{
-        return s->exporter.again_ns;
+        helper_gone(s, h, AGAIN_MS);
 }
 
 void exporter_hear(struct supervisor *s)
 {
         static struct control c;
         int r = SP_E_AGAIN;
-        for (int i = 0; i < HEAR_BATCH && s->exporter.control >= 0 &&
-                        !(r = control_receive(s->exporter.control, &c));
+        for (int i = 0; i < HEAR_BATCH && s->exporter.process.control >= 0 &&
+                        !(r = control_receive(s->exporter.process.control, &c));
              i++) {
                 if (c.kind == CONTROL_METRICS && c.fd >= 0) {
                         s->exporter.look = pending_look(s, c.fd, s->exporter.look);
@@ -162,15 +120,13 @@ void exporter_hear(struct supervisor *s)
                 control_drop(&c);
         }
         if (r == SP_E_LINK) /* SIGCHLD will follow */
-                supervisor_unwatch(s, s->exporter.control);
+                supervisor_unwatch(s, s->exporter.process.control);
 }
 
 bool exporter_ended(struct supervisor *s, pid_t pid)
 {
-        if (!pid || pid != s->exporter.pid)
+        if (!helper_ended(s, &s->exporter.process, pid, AGAIN_MS))
                 return false;
-        forget(s);
-        s->exporter.again_ns = clock_now_ns() + AGAIN_MS * MS;
         if (!s->stopping)
                 log_error(LOG, "the exporter of metrics has ended; it is started again");
         return true;
@@ -178,11 +134,6 @@ bool exporter_ended(struct supervisor *s, pid_t pid)
 
 void exporter_stop(struct supervisor *s)
 {
-        pid_t pid = s->exporter.pid;
-        forget(s);
-        if (pid) {
-                kill(pid, SIGKILL);
-                waitpid(pid, NULL, 0);
-        }
+        helper_stop(s, &s->exporter.process);
         s->exporter.listener = listener_close(s->exporter.listener);
 }

@@ -11,9 +11,6 @@ SP_NODISCARD int exporter_open(struct supervisor *s);
 /* Start an exporter, if one is wanted and none runs. */
 void exporter_provide(struct supervisor *s);
 
-/* The time of exporter_provide's next start; UINT64_MAX: none. */
-uint64_t exporter_deadline(const struct supervisor *s);
-
 /* Receive the exporter's queries. */
 void exporter_hear(struct supervisor *s);
 

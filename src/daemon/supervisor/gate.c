@@ -2,17 +2,19 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/client_limits.h"
+#include "os/account.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/net/socket.h"
+#include "os/process/process.h"
 #include "os/random.h"
 #include "transport/address.h"
 
@@ -35,18 +37,19 @@ int gate_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
 static void find_socket_users(struct gate *g)
 {
         const char *p = config_option_text(g->options, CONFIG_socket_users);
+        struct account user;
         g->socket_any = !strcmp(p, "any");
         while (*p && !g->socket_any) {
                 char name[64];
                 size_t n = strcspn(p, ",");
                 snprintf(name, sizeof(name), "%.*s", (int)n, p);
-                const struct passwd *user = getpwnam(name);
-                unsigned *more = user ? mem_realloc(g->socket_users,
-                                                    (g->socket_user_count + 1) * sizeof(*more))
-                                      : NULL;
+                bool found = account_find(name, &user);
+                unsigned *more = found ? mem_realloc(g->socket_users,
+                                                     (g->socket_user_count + 1) * sizeof(*more))
+                                       : NULL;
                 if (more) {
                         g->socket_users = more;
-                        more[g->socket_user_count++] = user->pw_uid;
+                        more[g->socket_user_count++] = user.user;
                 } else {
                         log_warn(LOG, "--socket-users: there is no user %s", name);
                 }
@@ -92,6 +95,11 @@ static bool drop(char *data)
         return true;
 }
 
+static uint64_t now_s(void)
+{
+        return clock_wall_ns() / 1000000000;
+}
+
 /* Find the code on show. Each call counts as a try. */
 static bool find_code(const struct gate *g, uint8_t secret[CRYPTO_SECRET])
 {
@@ -100,7 +108,7 @@ static bool find_code(const struct gate *g, uint8_t secret[CRYPTO_SECRET])
         bool valid = data && keys_pairing_parse(data, &p);
         if (!drop(data))
                 return false;
-        valid = valid && p.tries && (uint64_t)time(NULL) < p.until_s;
+        valid = valid && p.tries && now_s() < p.until_s;
         if (valid && --p.tries)
                 valid = keys_pairing_write(g->folder, &p, text) == 0;
         else
@@ -126,19 +134,13 @@ static bool find_secret(void *user, struct crypto_psk *psk)
         return !r;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-        return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-               a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Return true if the key file was replaced. */
 static bool is_old(const struct gate *g)
 {
         char path[KEYS_PATH_MAX + 32];
-        struct stat st;
+        struct file_info f;
         snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
-        return !stat(path, &st) && !same_file(&st, &g->file);
+        return file_info(path, true, &f) && !file_is_unchanged(&f, &g->file);
 }
 
 int gate_keys(struct gate *g)
@@ -154,7 +156,7 @@ int gate_keys(struct gate *g)
                 return g->tls ? 0 : r; /* the loaded key stays valid */
         }
         snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
-        (void)!stat(path, &g->file);
+        (void)!file_info(path, true, &g->file);
         tls_server_free(g->tls);
         g->tls = tls;
         keys_hex(tls_server_fingerprint(g->tls), g->identity);
@@ -165,7 +167,7 @@ void gate_keys_if_any(struct gate *g)
 {
         char path[KEYS_PATH_MAX + 32];
         snprintf(path, sizeof(path), "%s/%s", g->folder, KEYS_IDENTITY);
-        if (*g->folder && !access(path, F_OK))
+        if (*g->folder && file_exists(path))
                 (void)!gate_keys(g);
 }
 
@@ -184,7 +186,7 @@ bool gate_has_friends(const struct gate *g)
 /* Return true if this user is one of --socket-users. */
 static bool may_use_socket(const struct gate *g, unsigned uid)
 {
-        bool may = uid == geteuid() || !uid || g->socket_any;
+        bool may = uid == process_user() || !uid || g->socket_any;
         for (size_t i = 0; i < g->socket_user_count && !may; i++)
                 may = g->socket_users[i] == uid;
         return may;
@@ -209,12 +211,9 @@ struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bo
 int gate_listen(struct gate *g, struct conn **c)
 {
         uint8_t first;
-        ssize_t n;
         if (!((*c)->ops->caps & TRANSPORT_TAKES_TLS))
                 return 0;
-        do
-                n = recv((*c)->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
+        ssize_t n = socket_peek((*c)->fd, &first, 1);
         if (n <= 0)
                 return n < 0 && errno == EAGAIN ? SP_E_AGAIN : SP_E_LINK;
         if (first != TLS_HANDSHAKE)
@@ -243,14 +242,14 @@ static int replace_key(const struct gate *g, const uint8_t old[CRYPTO_FINGERPRIN
         if (lock < 0)
                 return lock;
         int r = keys_replace(g->folder, KEYS_CLIENTS, old, peer->fingerprint, text);
-        close(lock);
+        (void)file_close(lock);
         return r;
 }
 
 /* Return true if the client's new key follows a known one. From then on the list of clients has
  * only the new key; until that is written, the old one stands for it. */
-static bool is_heir(const struct gate *g, const struct tls_peer *peer, const char *clients,
-                    struct keys_entry *ret, struct gate_grant *grant)
+static bool follows_known_key(const struct gate *g, const struct tls_peer *peer,
+                              const char *clients, struct keys_entry *ret, struct gate_grant *grant)
 {
         char text[KEYS_TEXT_MAX];
         for (unsigned i = 0; i < peer->before_count; i++) {
@@ -316,7 +315,7 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         keys_hex(peer->fingerprint, hex);
         char *clients = read_keys(g, KEYS_CLIENTS);
         bool found = clients && (keys_find(clients, peer->fingerprint, NULL, &e) ||
-                                 is_heir(g, peer, clients, &e, ret));
+                                 follows_known_key(g, peer, clients, &e, ret));
         drop(clients);
         if (found && !has_known_settings(&e))
                 return false;
@@ -444,7 +443,7 @@ int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
         }
         int lock = keys_lock(g->folder, text), r = lock < 0 ? lock : enlist(g, &e, text);
         if (lock >= 0)
-                close(lock);
+                (void)file_close(lock);
         if (r < 0) {
                 log_error(LOG, "%s", text);
                 *ret_text = "this server can't write its list of clients; see its log";
@@ -470,7 +469,7 @@ int gate_show_code(const struct config_options *o)
         if (!r) {
                 keys_code_new(random, code);
                 (void)keys_code_parse(code, bare);
-                p.until_s = (uint64_t)time(NULL) + KEYS_PAIRING_S;
+                p.until_s = now_s() + KEYS_PAIRING_S;
                 r = crypto->stretch(bare, "spancl pair", KEYS_STRETCH, p.secret) ? 0 : SP_E_NOMEM;
         }
         if (!r)

@@ -4,9 +4,8 @@
 #ifndef SPANCL_DAEMON_GATE_H
 #define SPANCL_DAEMON_GATE_H
 
-#include <sys/stat.h>
-
 #include "config/options.h"
+#include "os/file_info.h"
 #include "proto/wire.h"
 #include "transport/tls.h"
 
@@ -17,7 +16,7 @@ struct gate {
         char folder[KEYS_PATH_MAX];  /* the folder of the keys; "": none */
         struct tls_server *tls;      /* NULL: not needed yet, or not possible */
         char identity[KEYS_HEX + 1]; /* "": none yet */
-        struct stat file;            /* identity.pem at the time when `tls` was made */
+        struct file_info file;       /* identity.pem at the time when `tls` was made */
         unsigned *socket_users;      /* the users that --socket-users names */
         size_t socket_user_count;
         bool socket_any; /* --socket-users names everybody */

@@ -1,10 +1,8 @@
 #include "daemon/supervisor/health.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,6 +10,7 @@
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/process/process.h"
 #include "proto/info.h"
 #include "session/hello.h"
 
@@ -426,7 +425,7 @@ int health_tell(const struct supervisor *s, struct buf *out)
                          *d->why ? d->why : "it does not answer");
                 r = info_put_u64(&mark, INFO_OUT_OF_SERVICE, d->number);
                 const struct wire_session_stats m = {
-                        .process = (uint64_t)getpid(),
+                        .process = (uint64_t)process_self(),
                         .name = bytes_str(text),
                         .links = bytes_of(mark.data, mark.size),
                 };

@@ -5,18 +5,11 @@
 
 #include "daemon/supervisor/supervising.h"
 
-#define DIALLER_NAME "dialler" /* its name in the log */
-
-/* Start a dialler if there is none and it is time for one (dialler_deadline). */
+/* Start a dialler if there is none and it is time for one (helper_deadline). */
 void dialler_provide(struct supervisor *s);
-
-/* The time of dialler_provide's next start; UINT64_MAX: a dialler runs. */
-uint64_t dialler_deadline(const struct supervisor *s);
 
 /* A process has ended with this status (waitpid(2)). Returns true if it was the dialler. */
 bool dialler_ended(struct supervisor *s, pid_t pid, int status);
-
-void dialler_stop(struct supervisor *s);
 
 /* Give a worker a socket with the dialler. Without a dialler nothing happens; dialler_provide
  * does it later. */

@@ -3,14 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/server_spec.h"
 #include "daemon/dialler/local_path.h"
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/process/environment.h"
+#include "os/process/process.h"
 #include "transport/address.h"
 
 #define LOG "listen"
@@ -149,12 +151,12 @@ static int open_listen(struct listeners *l, const char *text)
 static void check_folders(const char *path)
 {
         char folder[300];
-        struct stat st;
+        struct file_info f;
         for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
                 int n = slash == path ? 1 : (int)(slash - path);
                 snprintf(folder, sizeof(folder), "%.*s", n, path);
-                if (stat(folder, &st) < 0 || (st.st_mode & (S_IXGRP | S_IXOTH)) ||
-                    (st.st_uid && st.st_uid != geteuid()))
+                if (!file_info(folder, true, &f) || (f.mode & 011) ||
+                    (f.owner && f.owner != process_user()))
                         continue;
                 log_warn(LOG, "--socket-users: no other user can enter %s", folder);
                 return;
@@ -169,10 +171,10 @@ static int open_socket(struct listeners *l, const char *path)
         int r = address_of_path(path, &at);
         /* The file gets its final mode at once. So it never has another one, and no chmod can hit
          * a file that has taken its name. The gate decides which other users may connect. */
-        mode_t before = umask(shared ? 0111 : 0177);
+        unsigned before = process_file_mask(shared ? 0111 : 0177);
         if (!r)
                 r = address_listen(&at, &one);
-        umask(before);
+        (void)process_file_mask(before);
         if (!r && shared)
                 check_folders(path);
         if (!r) {
@@ -221,9 +223,10 @@ static bool wants_local_path(const struct config_options *o)
 static int adopt(struct listeners *l, bool *ret_hosts)
 {
         enum { FIRST = 3, MOST = 64 };
-        const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
-        long fds = pid && count && strtol(pid, NULL, 10) == (long)getpid() ? strtol(count, NULL, 10)
-                                                                           : 0;
+        const char *pid = environment_get("LISTEN_PID"), *count = environment_get("LISTEN_FDS");
+        long fds = pid && count && strtol(pid, NULL, 10) == (long)process_self()
+                           ? strtol(count, NULL, 10)
+                           : 0;
         int r = 0;
         for (int fd = FIRST; fd < FIRST + fds && fd < FIRST + MOST && !r; fd++) {
                 struct listener *one;
@@ -243,9 +246,9 @@ static int adopt(struct listeners *l, bool *ret_hosts)
                         r = add(l, one, false);
                 }
         }
-        unsetenv("LISTEN_PID");
-        unsetenv("LISTEN_FDS");
-        unsetenv("LISTEN_FDNAMES");
+        environment_unset("LISTEN_PID");
+        environment_unset("LISTEN_FDS");
+        environment_unset("LISTEN_FDNAMES");
         return r;
 }
 
@@ -291,6 +294,6 @@ void listeners_close(struct listeners *l)
         mem_free(l->all);
         tree_remove(l->local_path_folder);
         if (l->local_path_lock > 0)
-                close(l->local_path_lock);
+                (void)file_close(l->local_path_lock);
         *l = (struct listeners){ 0 };
 }

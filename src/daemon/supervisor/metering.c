@@ -1,18 +1,17 @@
 #include "daemon/supervisor/metering.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
+#include "daemon/linux/usage.h"
 #include "daemon/supervisor/workers.h"
 #include "daemon/upkeep/meter.h"
 #include "loop/arena.h"
 #include "os/clock.h"
+#include "os/file.h"
 
 enum { AGAIN_MS = 1000, HEAR_BATCH = 64 };
 
@@ -50,14 +49,10 @@ static bool is_wanted(const struct supervisor *s)
                 config_option_number(s->options, CONFIG_session_disk));
 }
 
-static void forget(struct supervisor *s)
+/* End the meter, if there is one. */
+static void forget(struct supervisor *s, unsigned again_ms)
 {
-        if (s->meter.control >= 0) {
-                supervisor_unwatch(s, s->meter.control);
-                close(s->meter.control);
-        }
-        s->meter.control = -1;
-        s->meter.pid = 0;
+        helper_gone(s, &s->meter.process, again_ms);
         list_each(w, &s->workers, struct worker, link)
         {
                 w->measured = 0;
@@ -68,28 +63,17 @@ static int start(struct supervisor *s)
 {
         static char word[] = "--meter";
         char memory[24], tasks[24];
-        int pair[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
-                return SP_E_LIMIT;
         snprintf(memory, sizeof(memory), "%llu", (unsigned long long)memory_max(s));
         snprintf(tasks, sizeof(tasks), "%llu", (unsigned long long)tasks_max(s));
-        s->meter.control = pair[0];
-        s->meter.source.kind = SOURCE_METER;
-        int r = run_self(&s->spawner, (char *[]){ word, memory, tasks, NULL }, (char *[]){ NULL },
-                         pair[1], STDERR_FILENO, &s->meter.pid);
-        close(pair[1]);
-        if (!r && supervisor_watch(s, s->meter.control, &s->meter.source) < 0)
-                r = SP_E_LIMIT;
-        return r;
+        return helper_start(s, &s->meter.process, (char *[]){ word, memory, tasks, NULL });
 }
 
 /* Send a session to the meter. False: try again later. */
 static bool tell(struct supervisor *s, struct worker *w)
 {
-        char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)], path[32];
-        snprintf(path, sizeof(path), "/proc/%d", (int)w->pid);
+        char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)];
         /* The process number stays the worker's until the supervisor has waited for it. */
-        int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int folder = usage_folder(w->pid);
         if (folder < 0)
                 return false;
         uint64_t number = ++s->meter.last;
@@ -99,8 +83,8 @@ static bool tell(struct supervisor *s, struct worker *w)
                 1;
         n = (size_t)(stpcpy(text + n, w->scratch) - text) + 1;
         n = (size_t)(stpcpy(text + n, w->grant.owner) - text) + 1;
-        int r = control_send(s->meter.control, CONTROL_MEASURE, bytes_of(text, n), folder);
-        close(folder);
+        int r = control_send(s->meter.process.control, CONTROL_MEASURE, bytes_of(text, n), folder);
+        (void)file_close(folder);
         if (!r)
                 w->measured = number;
         return !r;
@@ -108,14 +92,15 @@ static bool tell(struct supervisor *s, struct worker *w)
 
 void meter_provide(struct supervisor *s)
 {
+        struct helper *meter = &s->meter.process;
         if (!is_wanted(s)) {
-                forget(s);
+                forget(s, 0);
                 return;
         }
-        if (clock_now_ns() < s->meter.again_ns)
+        if (clock_now_ns() < meter->again_ns)
                 return;
-        s->meter.again_ns = 0;
-        int r = s->meter.pid ? 0 : start(s);
+        meter->again_ns = 0;
+        int r = meter->pid ? 0 : start(s);
         bool all = !r;
         list_each(w, &s->workers, struct worker, link)
         {
@@ -124,15 +109,16 @@ void meter_provide(struct supervisor *s)
         }
         if (r < 0) {
                 log_error(LOG, "the meter can't be started: %s", status_text(r));
-                forget(s);
+                forget(s, 0);
         }
         if (!all)
-                s->meter.again_ns = clock_now_ns() + AGAIN_MS * MS;
+                meter->again_ns = clock_now_ns() + AGAIN_MS * MS;
 }
 
 uint64_t meter_deadline(const struct supervisor *s)
 {
-        return s->meter.again_ns && is_wanted(s) ? s->meter.again_ns : UINT64_MAX;
+        uint64_t again_ns = s->meter.process.again_ns;
+        return again_ns && is_wanted(s) ? again_ns : UINT64_MAX;
 }
 
 static const char *why(enum meter_verdict verdict)
@@ -161,8 +147,8 @@ void meter_hear(struct supervisor *s)
 {
         static struct control c; /* static because it is large */
         int r = SP_E_AGAIN;
-        for (int i = 0; i < HEAR_BATCH && s->meter.control >= 0 &&
-                        !(r = control_receive(s->meter.control, &c));
+        for (int i = 0; i < HEAR_BATCH && s->meter.process.control >= 0 &&
+                        !(r = control_receive(s->meter.process.control, &c));
              i++) {
                 char *rest;
                 control_drop(&c);
@@ -183,21 +169,15 @@ void meter_hear(struct supervisor *s)
                 }
         }
         if (r == SP_E_LINK) /* SIGCHLD will follow */
-                supervisor_unwatch(s, s->meter.control);
+                supervisor_unwatch(s, s->meter.process.control);
 }
 
 bool meter_ended(struct supervisor *s, pid_t pid)
 {
-        if (!pid || pid != s->meter.pid)
+        if (!helper_ended(s, &s->meter.process, pid, AGAIN_MS))
                 return false;
-        forget(s);
-        s->meter.again_ns = clock_now_ns() + AGAIN_MS * MS;
+        forget(s, AGAIN_MS);
         if (!s->stopping)
                 log_error(LOG, "the meter has ended; it is started again");
         return true;
-}
-
-void meter_stop(struct supervisor *s)
-{
-        forget(s);
 }

@@ -18,7 +18,4 @@ void meter_hear(struct supervisor *s);
 /* A process has ended. Returns true if it was the meter. */
 bool meter_ended(struct supervisor *s, pid_t pid);
 
-/* End the meter. */
-void meter_stop(struct supervisor *s);
-
 #endif

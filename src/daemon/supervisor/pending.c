@@ -2,18 +2,18 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
-#include "daemon/supervisor/time_slice.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/net/socket.h"
 #include "session/hello.h"
 
 enum {
@@ -89,7 +89,7 @@ static void refuse(struct supervisor *s, struct pending *v, int status, const ch
                 return;
         struct iovec iov = { out.data, out.size };
         if (v->conn->ops->sendv(v->conn, &iov, 1) > 0)
-                (void)shutdown(v->conn->fd, SHUT_WR);
+                socket_end_sending(v->conn->fd);
 }
 
 void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
@@ -231,7 +231,7 @@ uint64_t pending_look(struct supervisor *s, int fd, uint64_t before)
         struct conn *conn;
         struct pending *v = before && find_look(s, before) ? NULL : mem_zalloc(sizeof(*v));
         if (!v) {
-                close(fd);
+                (void)file_close(fd);
                 return before;
         }
         if (conn_from_fd(fd, &conn) < 0) {
@@ -594,7 +594,7 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
 {
         struct pending *v;
         while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
-                log_info(LOG, v->look ? "a session did not tell its counters in time"
+                log_info(LOG, v->look ? "a session did not send its counters in time"
                                       : "a connection without a hello was dropped");
                 if (!v->look)
                         report_refused(s, SP_E_TIMEOUT);

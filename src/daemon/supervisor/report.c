@@ -1,10 +1,10 @@
 #include "daemon/supervisor/report.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/process/process.h"
 #include "proto/info.h"
 #include "session/hello.h"
 
@@ -93,7 +93,7 @@ static int put_device(const struct health_device *d, struct buf *b)
 static int put_exchange(struct buf *records, struct buf *out)
 {
         const struct wire_session_stats m = {
-                .process = (uint64_t)getpid(),
+                .process = (uint64_t)process_self(),
                 .name = bytes_str(""),
                 .links = bytes_of(records->data, records->size),
         };

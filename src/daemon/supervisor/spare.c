@@ -1,14 +1,12 @@
 #include "daemon/supervisor/spare.h"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include "os/file.h"
 
 bool spare_fill(struct spare *s)
 {
         for (int i = 0; i < SPARE_COUNT; i++) {
                 if (s->fds[i] > 0)
                         continue;
-                s->fds[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+                s->fds[i] = file_duplicate(FILE_STDERR);
                 if (s->fds[i] < 0)
                         return false;
         }
@@ -19,7 +17,7 @@ void spare_give(struct spare *s)
 {
         for (int i = 0; i < SPARE_COUNT; i++) {
                 if (s->fds[i] > 0)
-                        close(s->fds[i]);
+                        (void)file_close(s->fds[i]);
                 s->fds[i] = 0;
         }
 }

@@ -3,46 +3,24 @@
 #ifndef SPANCL_DAEMON_SUPERVISING_H
 #define SPANCL_DAEMON_SUPERVISING_H
 
-#include <sys/epoll.h>
-
 #include "base/list.h"
+#include "daemon/linux/refusals.h"
+#include "daemon/linux/scratch.h"
+#include "daemon/linux/spawn.h"
 #include "daemon/supervisor/child_log.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/health.h"
+#include "daemon/supervisor/helper.h"
 #include "daemon/supervisor/listen.h"
 #include "daemon/supervisor/rate.h"
-#include "daemon/supervisor/refusals.h"
 #include "daemon/supervisor/spare.h"
-#include "daemon/supervisor/spawn.h"
 #include "daemon/upkeep/janitor.h"
-#include "daemon/upkeep/scratch.h"
+#include "os/event_set.h"
 #include "sandbox/cgroup.h"
 #include "transport/address.h"
 
 #define LOG "supervisor"
 #define MS  1000000ull /* ns */
-
-enum source_kind {
-        SOURCE_LISTENER,
-        SOURCE_SIGNALS,
-        SOURCE_PENDING,
-        SOURCE_WORKER,
-        SOURCE_WORKER_LOG,
-        SOURCE_ZYGOTE,
-        SOURCE_ZYGOTE_LOG,
-        SOURCE_DIALLER_LOG,
-        SOURCE_CALLS,
-        SOURCE_METER,
-        SOURCE_EXPORTER,
-        SOURCE_EXPORTER_LOG,
-        SOURCE_ADVERTISER_LOG,
-        SOURCE_CLIENTS,
-};
-
-/* The source of an epoll event: the first member of each struct that epoll names. */
-struct source {
-        enum source_kind kind;
-};
 
 struct listener_source {
         struct source source;
@@ -130,48 +108,32 @@ struct worker {
         bool over;         /* it exceeded a limit, and the log says so */
         bool told;         /* it sent why it can't serve, or its check's result */
         bool stuck;        /* it reported a driver's call that never returns */
-        bool short_slices; /* its threads have short slices (daemon/supervisor/time_slice.h) */
+        bool short_slices; /* its threads have short slices (daemon/linux/time_slice.h) */
         bool gone;         /* its control socket is closed; SIGCHLD will follow */
 };
 
-struct dialler_process {
-        struct source log_source;
-        struct child_log log;
-        int control;       /* -1: none */
-        pid_t pid;         /* 0: none */
-        uint64_t again_ns; /* when to start one; UINT64_MAX: one runs */
-};
-
 struct meter_process {
-        struct source source;
-        int control;       /* -1: none */
-        pid_t pid;         /* 0: none */
-        uint64_t last;     /* the number of the newest session */
-        uint64_t again_ns; /* when to try again; 0: nothing failed */
+        struct helper process;
+        uint64_t last; /* the number of the newest session */
 };
 
 struct exporter_process {
-        struct source source, log_source;
+        struct helper process;
         struct listener *listener; /* NULL: no metrics are wanted */
-        struct child_log log;
-        int control;       /* -1: none */
-        pid_t pid;         /* 0: none */
-        uint64_t again_ns; /* when to start one; UINT64_MAX: one runs, or none is wanted */
-        uint64_t look;     /* the number of its last query */
+        uint64_t look;             /* the number of its last query */
 };
 
-/* The program that publishes this server (advertising.h). */
+/* A program that publishes this server (advertising.h). */
 struct advertiser {
-        struct source log_source;
-        struct child_log log;
-        int input;         /* -1: none */
-        pid_t pid;         /* 0: none */
-        uint64_t again_ns; /* when to start one */
-        uint64_t tell_ns;  /* when to tell a change */
-        char id[33];       /* of this run, in hex */
-        unsigned load;     /* the number of sessions that it knows */
-        bool keyed;        /* it knows the key */
+        struct helper process;
+        uint64_t tell_ns;       /* when to tell a change */
+        uint64_t renew_ns;      /* when to tell the record again */
+        char id[33];            /* of this run, in hex */
+        unsigned load;          /* the number of sessions that it knows */
+        char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
 };
+
+enum { ADVERTISER_MDNS, ADVERTISER_DHT, ADVERTISERS };
 
 /* A session that the supervisor ended. Its client learns why when it reconnects. */
 struct ended {
@@ -189,25 +151,25 @@ struct counts {
         uint64_t begun; /* sessions */
         uint64_t lost;  /* sessions that ended by a crash or over a limit */
         uint64_t refused[REFUSED_COUNT];
-        uint64_t warn_due_ns; /* when the log would have told of all refusals at its rate */
-        uint64_t unwarned;    /* refusals since, of which the log does not tell */
+        uint64_t warn_due_ns; /* when all refusals so far would be in the log at its rate */
+        uint64_t unwarned;    /* refusals since then that are not in the log */
 };
 
 struct supervisor {
         const struct config_options *options;
         struct spawner spawner;
         struct spare spare;
-        struct dialler_process dialler;
+        struct helper dialler;
         struct meter_process meter;
         struct exporter_process exporter;
-        struct advertiser advertiser;
+        struct advertiser advertisers[ADVERTISERS];
         struct cgroups cgroups;
         struct janitor janitor;
         struct gate gate;
         /* The watch over the list of clients (watching.h). */
         struct {
                 struct source source;
-                int inotify;  /* -1: none */
+                int watch;    /* -1: none */
                 bool watched; /* it watches the folder of keys */
         } clients;
         struct health health;
@@ -215,7 +177,7 @@ struct supervisor {
 
         /* The events that the loop waits for (supervisor.c). */
         struct {
-                int epoll, signals;
+                int set, signals; /* event_set_new; signals_watch */
                 struct source signal_source, zygote, zygote_log;
                 struct listener_source *listeners;
         } events;
@@ -265,13 +227,12 @@ struct supervisor {
 
 static inline int supervisor_watch(struct supervisor *s, int fd, void *source)
 {
-        struct epoll_event e = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = source };
-        return epoll_ctl(s->events.epoll, EPOLL_CTL_ADD, fd, &e);
+        return event_set_add(s->events.set, fd, EVENT_IN | EVENT_END, source) ? 0 : -1;
 }
 
 static inline void supervisor_unwatch(struct supervisor *s, int fd)
 {
-        (void)epoll_ctl(s->events.epoll, EPOLL_CTL_DEL, fd, NULL);
+        event_set_remove(s->events.set, fd);
 }
 
 #endif

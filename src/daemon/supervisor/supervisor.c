@@ -1,28 +1,25 @@
 #include "daemon/supervisor/supervisor.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/notify.h"
+#include "daemon/linux/orphans.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
-#include "daemon/supervisor/notify.h"
-#include "daemon/supervisor/orphans.h"
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/random.h"
+#include "os/signals.h"
 
-enum { EVENTS = 64 };
+enum { FILES = 8192 }; /* descriptors that it wants */
 
 /* Take no new sessions from now on. */
 static void drain(struct supervisor *s)
@@ -45,11 +42,11 @@ static bool is_drained(const struct supervisor *s)
 
 static void on_signal(struct supervisor *s)
 {
-        struct signalfd_siginfo info;
-        while (read(s->events.signals, &info, sizeof(info)) == sizeof(info)) {
-                if (info.ssi_signo == SIGCHLD)
+        int number;
+        while ((number = signals_next(s->events.signals))) {
+                if (number == SIGCHLD)
                         s->unreaped = true;
-                else if (info.ssi_signo == SIGUSR1)
+                else if (number == SIGUSR1)
                         drain(s);
                 else
                         s->stopping = true;
@@ -67,9 +64,9 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
-        d = exporter_deadline(s) < d ? exporter_deadline(s) : d;
+        d = helper_deadline(&s->exporter.process) < d ? helper_deadline(&s->exporter.process) : d;
         d = advertiser_deadline(s) < d ? advertiser_deadline(s) : d;
-        return dialler_deadline(s) < d ? dialler_deadline(s) : d;
+        return helper_deadline(&s->dialler) < d ? helper_deadline(&s->dialler) : d;
 }
 
 static void expire(struct supervisor *s)
@@ -85,11 +82,11 @@ static void expire(struct supervisor *s)
 
 static void run_events(struct supervisor *s, int timeout_ms)
 {
-        struct epoll_event events[EVENTS];
-        int n = epoll_wait(s->events.epoll, events, EVENTS, s->unreaped ? 0 : timeout_ms);
+        void *events[EVENT_SET_MAX];
+        int n = event_set_wait(s->events.set, s->unreaped ? 0 : timeout_ms, events);
         bool signalled = false;
         for (int i = 0; i < n; i++) {
-                struct source *source = events[i].data.ptr;
+                struct source *source = events[i];
                 switch (source->kind) {
                 case SOURCE_LISTENER:
                         pending_accept(s,
@@ -117,23 +114,14 @@ static void run_events(struct supervisor *s, int timeout_ms)
                         if (!child_log_read(&s->spawner.log, SPAWN_ZYGOTE, clock_now_ns()))
                                 supervisor_unwatch(s, s->spawner.log.fd);
                         break;
-                case SOURCE_DIALLER_LOG:
-                        if (!child_log_read(&s->dialler.log, DIALLER_NAME, clock_now_ns()))
-                                supervisor_unwatch(s, s->dialler.log.fd);
+                case SOURCE_HELPER_LOG:
+                        helper_hear_log(s, container_of(source, struct helper, log_source));
                         break;
                 case SOURCE_METER:
                         meter_hear(s);
                         break;
                 case SOURCE_EXPORTER:
                         exporter_hear(s);
-                        break;
-                case SOURCE_EXPORTER_LOG:
-                        if (!child_log_read(&s->exporter.log, "exporter", clock_now_ns()))
-                                supervisor_unwatch(s, s->exporter.log.fd);
-                        break;
-                case SOURCE_ADVERTISER_LOG:
-                        if (!child_log_read(&s->advertiser.log, ADVERTISER_NAME, clock_now_ns()))
-                                supervisor_unwatch(s, s->advertiser.log.fd);
                         break;
                 case SOURCE_CLIENTS:
                         clients_changed(s);
@@ -155,9 +143,11 @@ static int tell_ready(struct supervisor *s)
 {
         if (s->options->values[CONFIG_ready_fd]) {
                 int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
-                int n = dprintf(fd, "ready %u\n", s->listeners.port);
-                close(fd);
-                if (n < 0) {
+                char text[32];
+                int n = snprintf(text, sizeof(text), "ready %u\n", s->listeners.port);
+                bool ok = file_write_all(fd, text, (size_t)n);
+                (void)file_close(fd);
+                if (!ok) {
                         log_error(LOG, "--ready-fd %d: it can't be written to", fd);
                         return SP_E_INVAL;
                 }
@@ -166,43 +156,24 @@ static int tell_ready(struct supervisor *s)
         return 0;
 }
 
-/* Raise the limit of descriptors as far as this user may, for many connections. */
-static void raise_limits(void)
-{
-        struct rlimit r;
-        if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-                return;
-        rlim_t wanted = 8192;
-        if (r.rlim_cur >= wanted || r.rlim_cur == RLIM_INFINITY)
-                return;
-        r.rlim_cur = r.rlim_max == RLIM_INFINITY || r.rlim_max > wanted ? wanted : r.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &r);
-}
-
 static int prepare(struct supervisor *s)
 {
-        sigset_t set;
+        static const int signals[] = { SIGTERM, SIGINT, SIGUSR1, SIGCHLD };
         log_never_waits = true;
-        sigemptyset(&set);
-        sigaddset(&set, SIGTERM);
-        sigaddset(&set, SIGINT);
-        sigaddset(&set, SIGUSR1);
-        sigaddset(&set, SIGCHLD);
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        signal(SIGPIPE, SIG_IGN);
-        raise_limits();
+        s->events.signals = signals_watch(signals, array_size(signals));
+        signals_ignore_pipe();
+        process_files_raise(FILES); /* for many connections */
         orphans_adopt();
         if (s->options->values[CONFIG_ready_fd]) {
                 int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
-                if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+                if (!file_keep_from_programs(fd)) {
                         log_error(LOG, "--ready-fd %d: no such descriptor", fd);
                         return SP_E_INVAL;
                 }
         }
-        s->events.epoll = epoll_create1(EPOLL_CLOEXEC);
-        s->events.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        s->events.set = event_set_new();
         s->events.signal_source.kind = SOURCE_SIGNALS;
-        if (s->events.epoll < 0 || s->events.signals < 0 ||
+        if (s->events.set < 0 || s->events.signals < 0 ||
             supervisor_watch(s, s->events.signals, &s->events.signal_source) < 0)
                 return SP_E_LIMIT;
         gate_init(&s->gate, s->options);
@@ -227,12 +198,13 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         s = (struct supervisor){
                 .options = o,
                 .spawner = { .zygote = -1, .log.fd = -1 },
-                .dialler = { .control = -1, .log.fd = -1 },
-                .meter.control = -1,
-                .clients.inotify = -1,
-                .exporter = { .control = -1, .log.fd = -1, .again_ns = UINT64_MAX },
-                .advertiser = { .input = -1, .log.fd = -1 },
-                .events.epoll = -1,
+                .dialler = helper_of("dialler", SOURCE_HELPER_LOG),
+                .meter.process = helper_of("meter", SOURCE_METER),
+                .exporter.process = helper_of("exporter", SOURCE_EXPORTER),
+                .advertisers = { { .process = helper_of("advertise-mdns", SOURCE_HELPER_LOG) },
+                                 { .process = helper_of("advertise-dht", SOURCE_HELPER_LOG) } },
+                .clients.watch = -1,
+                .events.set = -1,
                 .events.signals = -1,
                 .arrivals.accept_ns = UINT64_MAX,
                 .trim_ns = UINT64_MAX,
@@ -244,6 +216,8 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         list_init(&s.workers);
         list_init(&s.accounts.all);
         list_init(&s.arrivals.dead);
+        s.meter.process.shares_log = true;
+        s.exporter.process.again_ns = UINT64_MAX;
         cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
         if (!r)
@@ -276,16 +250,17 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         if (s.stopping || s.draining)
                 notify_send("STOPPING=1");
         s.stopping = true;
-        advertiser_stop(&s); /* first: nobody new should come */
+        advertiser_withdraw(&s); /* first: nobody new should come */
         listeners_close(&s.listeners);
         pending_drop_all(&s);
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         pending_bury(&s);
         workers_stop(&s, run_events);
         accounts_fini(&s);
-        meter_stop(&s);
-        dialler_stop(&s);
+        helper_stop(&s, &s.meter.process);
+        helper_stop(&s, &s.dialler);
         exporter_stop(&s);
+        advertiser_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */
         spawner_fini(&s.spawner);
         cgroups_fini(&s.cgroups);
@@ -293,9 +268,9 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         clients_unwatch(&s);
         gate_fini(&s.gate);
         spare_give(&s.spare);
-        if (s.events.epoll >= 0)
-                close(s.events.epoll);
+        if (s.events.set >= 0)
+                (void)file_close(s.events.set);
         if (s.events.signals >= 0)
-                close(s.events.signals);
+                (void)file_close(s.events.signals);
         return r < 0 ? 1 : 0;
 }

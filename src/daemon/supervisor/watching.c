@@ -1,60 +1,49 @@
 #include "daemon/supervisor/watching.h"
 
 #include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/supervisor/workers.h"
+#include "os/file.h"
+#include "os/watch.h"
 
-enum { CHANGES = IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR };
+static void forget(struct supervisor *s)
+{
+        supervisor_unwatch(s, s->clients.watch);
+        clients_unwatch(s);
+}
 
 void clients_watch(struct supervisor *s)
 {
         if (s->clients.watched || !*s->gate.folder || s->stopping)
                 return;
-        if (s->clients.inotify < 0) {
-                s->clients.source.kind = SOURCE_CLIENTS;
-                s->clients.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-                if (s->clients.inotify < 0 ||
-                    supervisor_watch(s, s->clients.inotify, &s->clients.source) < 0) {
-                        log_warn(LOG,
-                                 "a removed client's sessions will go on: there is no inotify");
-                        s->clients.watched = true;
-                        return;
-                }
+        s->clients.source.kind = SOURCE_CLIENTS;
+        s->clients.watch = watch_new(s->gate.folder);
+        if (s->clients.watch < 0)
+                return; /* the folder does not exist yet */
+        s->clients.watched = true;
+        if (supervisor_watch(s, s->clients.watch, &s->clients.source) < 0) {
+                log_warn(LOG, "a removed client's sessions will go on: the keys can't be watched");
+                clients_unwatch(s);
+                return;
         }
-        s->clients.watched = inotify_add_watch(s->clients.inotify, s->gate.folder, CHANGES) >= 0;
-        if (s->clients.watched)
-                clients_changed(s); /* before this watch */
+        clients_changed(s); /* before this watch */
 }
 
 void clients_unwatch(struct supervisor *s)
 {
-        if (s->clients.inotify >= 0)
-                close(s->clients.inotify);
-        s->clients.inotify = -1;
-}
-
-/* Read all events. The folder itself is watched anew after it was removed. */
-static void drain(struct supervisor *s)
-{
-        _Alignas(struct inotify_event) char events[4096];
-        ssize_t n;
-        while ((n = read(s->clients.inotify, events, sizeof(events))) > 0)
-                for (ssize_t at = 0; at < n;) {
-                        struct inotify_event e;
-                        memcpy(&e, events + at, sizeof(e));
-                        if (e.mask & IN_IGNORED)
-                                s->clients.watched = false;
-                        at += (ssize_t)(sizeof(e) + e.len);
-                }
+        if (s->clients.watch >= 0)
+                (void)file_close(s->clients.watch);
+        s->clients.watch = -1;
 }
 
 void clients_changed(struct supervisor *s)
 {
-        drain(s);
+        if (!watch_clear(s->clients.watch)) {
+                forget(s); /* the folder was removed: the next one is watched anew */
+                s->clients.watched = false;
+        }
         char *list = gate_clients(&s->gate);
         if (!list)
                 return;

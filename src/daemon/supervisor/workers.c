@@ -1,19 +1,15 @@
 #include "daemon/supervisor/workers.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/linux/orphans.h"
+#include "daemon/linux/time_slice.h"
+#include "daemon/linux/usage.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
@@ -21,12 +17,12 @@
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
-#include "daemon/supervisor/orphans.h"
 #include "daemon/supervisor/pending.h"
-#include "daemon/supervisor/time_slice.h"
-#include "daemon/upkeep/usage.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/file_info.h"
+#include "os/net/socket.h"
 #include "os/passing.h"
 
 enum {
@@ -93,7 +89,7 @@ static const char *name_of(const struct worker *w)
 }
 
 /* Return true if other sessions use the caches of this worker. */
-static bool has_company(const struct supervisor *s, const struct worker *worker)
+static bool shares_caches(const struct supervisor *s, const struct worker *worker)
 {
         list_each(w, &s->workers, struct worker, link)
         {
@@ -112,11 +108,11 @@ static void worker_free(struct supervisor *s, struct worker *w)
         accounts_end(s, w);
         child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
-                close(w->control);
+                (void)file_close(w->control);
         if (w->refusals.fd >= 0)
-                close(w->refusals.fd);
+                (void)file_close(w->refusals.fd);
         cgroup_end(&s->cgroups, w->group);
-        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, has_company(s, w));
+        janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, shares_caches(s, w));
         mem_free(w);
 }
 
@@ -124,9 +120,9 @@ static void worker_free(struct supervisor *s, struct worker *w)
 static void worker_kill(const struct worker *w)
 {
         if (w->pid)
-                kill(w->pid, SIGKILL);
+                process_kill(w->pid);
         else
-                (void)shutdown(w->control, SHUT_RDWR);
+                socket_shut(w->control);
 }
 
 /* Move a worker into its control group, once its number is known and before it has a client. */
@@ -149,7 +145,7 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
 {
         struct gate_grant has = *grant; /* the grant with today's device filter */
         int pair[2] = { -1, -1 }, log = -1;
-        struct stat st;
+        struct file_info end;
         struct worker *w = mem_zalloc(sizeof(*w));
         if (!w)
                 return SP_E_NOMEM;
@@ -168,20 +164,20 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         int r = scratch_make(w->scratch, &w->scratch_lock);
         if (!r)
                 r = cgroup_make(&s->cgroups, &w->group);
-        if (!r && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        if (!r && !socket_pair_packets(pair))
                 r = SP_E_LIMIT;
         w->control = pair[0];
-        w->control_inode = !r && fstat(pair[1], &st) == 0 ? st.st_ino : 0;
+        w->control_inode = !r && file_info_of(pair[1], &end) ? end.number : 0;
         if (!r && state == WORKER_CHECKING)
                 r = control_send(w->control, CONTROL_CHECK, bytes_str(""), -1);
         if (!r)
                 r = child_log_open(&w->log, &s->spawner.log_budget, &log);
         if (!r) {
                 r = spawn_worker(&s->spawner, w->scratch, &has, pair[1], log);
-                close(log);
+                (void)file_close(log);
         }
         if (pair[1] >= 0)
-                close(pair[1]);
+                (void)file_close(pair[1]);
         if (!r && (supervisor_watch(s, w->control, w) < 0 ||
                    supervisor_watch(s, w->log.fd, &w->log_source) < 0)) {
                 worker_kill(w);
@@ -224,12 +220,10 @@ static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
         }
         if (!r)
                 return true;
-        struct rlimit files = { 0 };
-        (void)getrlimit(RLIMIT_NOFILE, &files);
         log_error(
                 LOG,
                 "a worker can't be started: %s; spancld may have %llu descriptors (ulimit -n, LimitNOFILE=)",
-                status_text(r), (unsigned long long)files.rlim_cur);
+                status_text(r), (unsigned long long)process_files_max());
         back_off(s, "this server can't start a process for the session; see its log");
         return false;
 }
@@ -325,7 +319,7 @@ void worker_over(struct supervisor *s, struct worker *w, const char *why)
 }
 
 static void worker_ended(struct supervisor *s, struct worker *w, int status,
-                         const struct rusage *used)
+                         const struct process_usage *used)
 {
         bool overdue = WIFEXITED(status) && WEXITSTATUS(status) == WORKER_OVERDUE;
         bool unclean =
@@ -340,7 +334,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
                 snprintf(how, sizeof(how), "by signal %d", WTERMSIG(status));
         else
                 snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
-        if ((w->over && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+        if ((w->over && process_was_killed(status)) ||
             (!s->stopping && WIFSIGNALED(status) && ran_out(s, w))) {
                 unclean = false; /* The log says so. */
         } else if (w->state == WORKER_CHECKING) {
@@ -372,19 +366,13 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
         time_slices_share(s);
 }
 
-/* Return true if `pid` is a child. A worker could otherwise have the supervisor kill any process. */
-static bool is_child(pid_t pid)
-{
-        siginfo_t info;
-        return pid > 0 && !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-}
-
 /* Take the number that a worker sends before it runs a client's code. */
 static void is_born(struct supervisor *s, struct worker *w, const char *text)
 {
         char *end;
         pid_t pid = (pid_t)strtol(text, &end, 10);
-        if (!is_child(pid))
+        /* A worker could otherwise have the supervisor kill any process. */
+        if (!process_is_child(pid))
                 return;
         w->pid = pid;
         log_debug(LOG, "worker %d was forked", (int)w->pid);
@@ -426,12 +414,10 @@ static void shut_in(struct supervisor *s, struct worker *w, struct control *c)
 /* Return true if the worker's descriptors can be inspected. */
 static bool is_open(pid_t pid)
 {
-        char path[32];
-        snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-        int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int folder = usage_folder(pid);
         bool open = folder >= 0 && usage_can_look(folder);
         if (folder >= 0)
-                close(folder);
+                (void)file_close(folder);
         return open;
 }
 
@@ -478,6 +464,8 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         w->told = w->gone = true;
                         s->starts.crashes = 0;
                         const char *excuse = health_excuse(s);
+                        if (!excuse && *w->grant.devices)
+                                excuse = "this server lets this client use none of its devices";
                         pending_refuse_waiting(s, &w->grant, SP_E_NODEV,
                                                excuse ? excuse : (const char *)c.data);
                 }
@@ -563,7 +551,7 @@ void workers_forget_unborn(struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 if (w->gone && !w->pid)
-                        worker_ended(s, w, W_EXITCODE(1, 0), &(struct rusage){ 0 });
+                        worker_ended(s, w, W_EXITCODE(1, 0), &(struct process_usage){ 0 });
         }
 }
 
@@ -577,18 +565,18 @@ bool workers_reap(struct supervisor *s)
         bool more = true;
         for (int i = 0; i < REAP_BATCH && more; i++) {
                 int status;
-                siginfo_t info = { 0 };
                 /* First read the worker's last messages, while its number can't be reused. */
-                more = !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+                pid_t pid = process_ended();
+                more = pid != 0;
                 if (!more)
                         break;
                 list_each(w, &s->workers, struct worker, link)
                 {
-                        if (w->pid == info.si_pid && !w->gone)
+                        if (w->pid == pid && !w->gone)
                                 worker_hear(s, w);
                 }
-                struct rusage used = { 0 };
-                pid_t pid = wait4(info.si_pid, &status, 0, &used);
+                struct process_usage used;
+                process_collect(pid, &status, &used);
                 if (dialler_ended(s, pid, status) || meter_ended(s, pid) ||
                     exporter_ended(s, pid) || advertiser_ended(s, pid))
                         continue;

@@ -1,15 +1,14 @@
 #include "daemon/upkeep/caches.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "config/variables.h"
-#include "daemon/upkeep/tree.h"
+#include "daemon/linux/tree.h"
 #include "os/folder.h"
 #include "transport/keys.h"
 
@@ -54,7 +53,7 @@ static bool drivers_folder(const struct config_options *o, const char *owner, ch
 
 static bool make(const char *folder)
 {
-        return folder_make(folder) == 0 && access(folder, W_OK | X_OK) == 0;
+        return folder_make(folder) == 0 && folder_takes_files(folder);
 }
 
 void caches_use(const struct config_options *o, const char *owner, const char *scratch_dir,
@@ -92,22 +91,32 @@ static void trim(const char *folder, uint64_t limit_bytes, unsigned grace_s)
                          (unsigned long long)removed >> 10);
 }
 
+struct clients {
+        const char *folder;
+        uint64_t limit_bytes;
+        unsigned grace_s;
+};
+
+static void trim_client(void *user, const char *name)
+{
+        const struct clients *c = user;
+        char one[PATH_MAX + NAME_MAX + 2];
+        snprintf(one, sizeof(one), "%s/%s", c->folder, name);
+        if (name[0] != '.')
+                trim(one, c->limit_bytes, c->grace_s);
+}
+
 void caches_trim(const struct config_options *o, const char *owner, unsigned grace_s)
 {
-        char folder[PATH_MAX], one[PATH_MAX + NAME_MAX + 2];
+        char folder[PATH_MAX];
         uint64_t limit = config_option_number(o, CONFIG_cache_size) << 20;
+        struct clients clients = { folder, limit, grace_s };
         if ((!owner || !*owner) && base_folder(o, folder))
                 trim(folder, limit, grace_s);
         if (drivers_folder(o, owner ? owner : "", folder))
                 trim(folder, limit, grace_s);
-        DIR *clients = !owner && clients_folder(o, folder) ? opendir(folder) : NULL;
-        for (struct dirent *e; clients && (e = readdir(clients));) {
-                snprintf(one, sizeof(one), "%s/%s", folder, e->d_name);
-                if (e->d_name[0] != '.')
-                        trim(one, limit, grace_s);
-        }
-        if (clients)
-                closedir(clients);
+        if (!owner && clients_folder(o, folder))
+                (void)folder_names(folder, trim_client, &clients);
 }
 
 bool caches_are_over(const struct config_options *o, const char *owner, uint64_t more_bytes)

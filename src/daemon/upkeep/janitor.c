@@ -1,24 +1,20 @@
 #include "daemon/upkeep/janitor.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/child.h"
+#include "daemon/linux/rights.h"
+#include "daemon/linux/scratch.h"
+#include "daemon/linux/tree.h"
 #include "daemon/upkeep/caches.h"
-#include "daemon/upkeep/scratch.h"
-#include "daemon/upkeep/tree.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/process/process.h"
+#include "os/thread.h"
 
 #define LOG "janitor"
 
@@ -26,9 +22,6 @@ enum {
         GRACE_S = 60, /* while others may build: newer files stay */
         FINI_MS = 5000,
         WORK_S = 600, /* limit for one process, because sessions may add files all the time */
-        NICE = 10,
-        /* ioprio_set(2): lowest, but not idle, which starves on a busy host. */
-        LAST = 2 << 13 | 7,
 };
 
 struct job {
@@ -43,23 +36,8 @@ static void job_free(struct job *job)
 {
         list_remove(&job->link);
         if (job->lock >= 0)
-                close(job->lock);
+                (void)file_close(job->lock);
         mem_free(job);
-}
-
-/* Become the user of --user before trimming its caches. That user can change every folder above
- * them, so the janitor must have no more rights than the user. */
-static bool become_user(const char *name)
-{
-        const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
-        if (!user)
-                return !*name || geteuid();
-        if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-            setuid(user->pw_uid) < 0)
-                return false;
-        setenv("HOME", user->pw_dir, 1);
-        unsetenv("XDG_CACHE_HOME");
-        return true;
 }
 
 /* Return true if an earlier job trims the same caches; each is trimmed once. */
@@ -75,22 +53,21 @@ static bool is_done(const struct janitor *j, const struct job *job)
         return false;
 }
 
-static void work(const struct janitor *j)
+/* The work of the child process. Before it trims the caches it becomes the user of --user. That user can change every
+ * folder above them, so the janitor must have no more rights than the user. */
+static void work(void *user)
 {
-        prctl(PR_SET_NAME, "spancld-janitor");
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)setpriority(PRIO_PROCESS, 0, NICE);
-        (void)syscall(SYS_ioprio_set, 1, 0, LAST);
-        alarm(WORK_S);
+        const struct janitor *j = user;
+        process_name("spancld-janitor");
         list_each(job, &j->running, struct job, link)
         {
                 tree_remove(job->scratch);
                 if (job->all)
                         scratch_sweep();
         }
-        if (!become_user(config_option_text(j->options, CONFIG_user)))
+        if (!rights_become(config_option_text(j->options, CONFIG_user)))
                 return;
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* again: a change of user has cleared it */
+        process_end_with_parent(); /* again: a change of user has cleared it */
         list_each(job, &j->running, struct job, link)
         {
                 if (!is_done(j, job))
@@ -109,25 +86,7 @@ static void run(struct janitor *j)
                 list_remove(&job->link);
                 list_append(&j->running, &job->link);
         }
-        int copies[2];
-        if (pipe2(copies, O_CLOEXEC) < 0)
-                copies[0] = copies[1] = -1;
-        j->pid = fork();
-        if (!j->pid) {
-                /* An inherited listener would keep its port. A descriptor that the supervisor
-                 * closes would keep its place in epoll. */
-                (void)close_range(STDERR_FILENO + 1, ~0u, 0);
-                work(j);
-                _exit(0);
-        }
-        if (copies[0] >= 0) {
-                char byte;
-                close(copies[1]);
-                /* Wait until the child has closed its copies. */
-                while (read(copies[0], &byte, 1) < 0 && errno == EINTR)
-                        ;
-                close(copies[0]);
-        }
+        j->pid = child_fork(work, j, WORK_S);
         if (j->pid > 0)
                 return;
         log_warn(LOG, "files of ended sessions stay for now: no process can be forked");
@@ -143,7 +102,7 @@ static void add(struct janitor *j, struct job *job, const char *scratch, int loc
 {
         if (!job) { /* the next spancld removes the folder */
                 if (lock >= 0)
-                        close(lock);
+                        (void)file_close(lock);
                 return;
         }
         list_init(&job->link);
@@ -192,11 +151,12 @@ void janitor_fini(struct janitor *j)
         uint64_t deadline = clock_now_ns() + FINI_MS * 1000000ull;
         run(j);
         while (j->pid && clock_now_ns() < deadline) {
-                pid_t pid = waitpid(j->pid, NULL, WNOHANG);
-                if (pid == j->pid)
-                        janitor_ended(j, pid);
-                else
-                        usleep(1000);
+                if (!process_has_ended(j->pid)) {
+                        (void)thread_sleep(1000000);
+                        continue;
+                }
+                process_collect(j->pid, NULL, NULL);
+                janitor_ended(j, j->pid);
         }
         if (j->pid)
                 log_warn(LOG, "files of ended sessions are left to the next spancld");

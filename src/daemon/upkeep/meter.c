@@ -1,31 +1,27 @@
 #include "daemon/upkeep/meter.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <pwd.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/linux/rights.h"
+#include "daemon/linux/scratch.h"
+#include "daemon/linux/tree.h"
+#include "daemon/linux/usage.h"
 #include "daemon/upkeep/caches.h"
-#include "daemon/upkeep/scratch.h"
-#include "daemon/upkeep/tree.h"
-#include "daemon/upkeep/usage.h"
+#include "os/account.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
+#include "os/folder.h"
 #include "os/lock.h"
+#include "os/poll.h"
+#include "os/process/process.h"
+#include "os/thread.h"
 #include "transport/keys.h"
 
 #define LOG "meter"
@@ -78,8 +74,7 @@ struct metered {
 struct meter {
         const struct config_options *options;
         uint64_t memory_max, tasks_max, disk_max; /* 0: no limit */
-        uid_t uid; /* the user of --user, where spancld is root; 0: none */
-        gid_t gid;
+        unsigned user, group;                     /* of --user, where spancld is root; 0: none */
         bool counts_tasks; /* a session's processes are limited, by the meter or by others */
         struct lock lock;  /* guards the list and its items */
         struct condition changed;
@@ -121,10 +116,11 @@ static struct metered *next_walk(struct meter *m) REQUIRES(m->lock)
  * less. */
 static uint64_t disk_max_of(const struct meter *m, const char *scratch)
 {
-        struct statvfs fs;
-        if (statvfs(scratch, &fs) < 0)
+        uint64_t free_bytes;
+        bool names;
+        if (!folder_room(scratch, &free_bytes, &names))
                 return m->disk_max;
-        uint64_t half = (uint64_t)fs.f_bavail * fs.f_frsize / 2;
+        uint64_t half = free_bytes / 2;
         half = half < DISK_LEAST ? DISK_LEAST : half;
         return half < m->disk_max ? half : m->disk_max;
 }
@@ -161,19 +157,17 @@ static bool is_first_of_caches(struct meter *m, const struct metered *session) R
 }
 
 /* Give the calling thread the rights of the user of --user, who can change every folder above the
- * caches (setresuid(2) itself changes one thread; the C library changes all). */
+ * caches. */
 static bool become_user(const struct meter *m)
 {
-        return !m->uid || (!syscall(SYS_setgroups, 0, NULL) &&
-                           !syscall(SYS_setresgid, m->gid, m->gid, m->gid) &&
-                           !syscall(SYS_setresuid, m->uid, m->uid, m->uid));
+        return !m->user || rights_become_thread(m->user, m->group);
 }
 
 static void *walk_all(void *arg)
 {
         struct meter *m = arg;
         /* Walks may take long, so they get no more of the cores than a session's thread. */
-        (void)setpriority(PRIO_PROCESS, 0, 0);
+        process_priority(0);
         if (!become_user(m)) {
                 log_error(LOG, "the rights of --user can't be taken; disk space is not limited");
                 return NULL;
@@ -312,7 +306,7 @@ static void forget(struct meter *m, struct metered *one)
         lock_take(&m->lock);
         list_remove(&one->link);
         lock_release(&m->lock);
-        close(one->folder);
+        (void)file_close(one->folder);
         mem_free(one);
 }
 
@@ -359,7 +353,7 @@ static void add(struct meter *m, struct control *c)
         one->pid = (pid_t)strtol(rest, &rest, 10);
         one->closed = !strtol(rest, &rest, 10);
         one->control = strtoull(rest, NULL, 10);
-        one->since = time(NULL) - 1;
+        one->since = (time_t)(clock_wall_ns() / 1000000000) - 1;
         one->folder = c->fd;
         one->walk_ns = m->disk_max ? 0 : UINT64_MAX;
         strncat(one->scratch, scratch, sizeof(one->scratch) - 1);
@@ -392,35 +386,35 @@ static bool hear(struct meter *m)
 int meter_main(const struct config_options *o, const char *memory_bytes, const char *task_count)
 {
         static struct meter m = { .lock = LOCK_INIT };
-        pthread_t thread;
-        prctl(PR_SET_NAME, "spancld-meter");
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        thread_id thread;
+        process_name("spancld-meter");
+        process_end_with_parent();
         log_never_waits = true;
         /* Sessions may keep all cores busy. */
-        (void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+        process_priority(PRIORITY);
         m.options = o;
         m.memory_max = strtoull(memory_bytes, NULL, 10);
         m.tasks_max = strtoull(task_count, NULL, 10);
         m.disk_max = config_option_number(o, CONFIG_session_disk) << 20;
         m.counts_tasks = config_option_number(o, CONFIG_session_processes) != 0;
         const char *name = config_option_text(o, CONFIG_user);
-        const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
-        if (user) {
+        struct account account;
+        if (*name && !process_user() && account_find(name, &account)) {
                 /* The workers' caches are below this home folder, as for the janitor. */
-                setenv("HOME", user->pw_dir, 1);
+                setenv("HOME", account.home, 1);
                 unsetenv("XDG_CACHE_HOME");
-                m.uid = user->pw_uid;
-                m.gid = user->pw_gid;
+                m.user = account.user;
+                m.group = account.group;
         }
         list_init(&m.sessions);
         condition_init(&m.changed);
-        if (m.disk_max && pthread_create(&thread, NULL, walk_all, &m)) {
+        if (m.disk_max && thread_start_with_signals(&thread, walk_all, &m) < 0) {
                 log_error(LOG, "a thread can't be started");
                 return 1;
         }
         for (uint64_t due = UINT64_MAX;; due = measure_all(&m)) {
                 struct pollfd p = { .fd = CONTROL_FD, .events = POLLIN };
                 if (poll(&p, 1, clock_poll_ms(due)) > 0 && !hear(&m))
-                        _exit(0); /* the other thread may wait for a disk */
+                        process_exit(0); /* the other thread may wait for a disk */
         }
 }

@@ -2,16 +2,16 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "backend/backend.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
 #include "os/lock.h"
+#include "os/net/socket.h"
+#include "os/process/process.h"
 
 enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
 
@@ -26,9 +26,7 @@ struct command {
 bool checkup_is_wanted(void)
 {
         uint8_t kind = 0;
-        struct iovec iov = { &kind, 1 };
-        struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-        return recvmsg(CONTROL_FD, &m, MSG_PEEK | MSG_DONTWAIT) > 0 && kind == CONTROL_CHECK;
+        return socket_peek(CONTROL_FD, &kind, sizeof(kind)) > 0 && kind == CONTROL_CHECK;
 }
 
 static void on_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)
@@ -121,18 +119,19 @@ int checkup_run(const struct config_options *o, const char *scratch_dir)
         };
         struct backend *b = NULL;
         char why[TEXT_MAX] = "";
-        prctl(PR_SET_NAME, "spancld-check");
-        (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers print, too */
+        process_name("spancld-check");
+        (void)!file_put(FILE_STDERR, FILE_STDOUT); /* drivers print, too */
         int r = ops ? ops->open(&params, &b) : SP_E_UNSUPP;
         if (r == SP_E_NODEV)
-                _exit(control_send(CONTROL_FD, CONTROL_FAILED,
-                                   bytes_str("its driver does not offer it, or makes no context"),
-                                   -1) < 0);
+                process_exit(
+                        control_send(CONTROL_FD, CONTROL_FAILED,
+                                     bytes_str("its driver does not offer it, or makes no context"),
+                                     -1) < 0);
         if (r < 0)
                 snprintf(why, sizeof(why), "its driver can't be opened: %s", status_text(r));
         else if (control_send(CONTROL_FD, CONTROL_READY, bytes_str(""), -1) < 0)
-                _exit(1);
+                process_exit(1);
         for (unsigned i = 0; b && i < ops->device.count(b) && check(ops, b, i, why); i++)
                 ;
-        _exit(control_send(CONTROL_FD, CONTROL_HEALTH, bytes_str(why), -1) < 0);
+        process_exit(control_send(CONTROL_FD, CONTROL_HEALTH, bytes_str(why), -1) < 0);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/list.h"
 #include "base/log.h"
@@ -11,6 +10,7 @@
 #include "daemon/dialler/dial_message.h"
 #include "os/clock.h"
 #include "os/condition.h"
+#include "os/file.h"
 #include "os/lock.h"
 
 #define LOG "dialling"
@@ -83,7 +83,7 @@ void dialling_begin(int socket)
                 condition_init(&asked.changed);
         asked.begun = true;
         if (asked.socket >= 0)
-                close(asked.socket);
+                (void)file_close(asked.socket);
         asked.socket = socket;
         list_each(a, &asked.all, struct asking, link)
         {

@@ -1,14 +1,12 @@
 #include "daemon/worker/watchdog.h"
 
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/worker/worker.h"
 #include "loop/server_loop.h"
 #include "os/clock.h"
+#include "os/net/socket.h"
+#include "os/process/process.h"
 
 #define LOG "worker"
 
@@ -35,13 +33,12 @@ int watchdog_poll_ms(const struct watchdog *w)
 
 static void give_up(void)
 {
-        struct rlimit files = { 0 };
         log_error(LOG, "a call of a driver does not return: the session's process is ended");
         (void)!control_send(CONTROL_FD, CONTROL_STUCK, bytes_str(""), -1);
-        (void)getrlimit(RLIMIT_NOFILE, &files);
-        for (int fd = CONTROL_FD + 1; (rlim_t)fd < files.rlim_cur; fd++)
-                (void)shutdown(fd, SHUT_RDWR);
-        _exit(WORKER_UNCLEAN);
+        uint64_t end = process_files_max();
+        for (int fd = CONTROL_FD + 1; (uint64_t)fd < end; fd++)
+                socket_shut(fd);
+        process_exit(WORKER_UNCLEAN);
 }
 
 void watchdog_look(struct watchdog *w)

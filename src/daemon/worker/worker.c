@@ -1,28 +1,26 @@
 #include "daemon/worker/worker.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/linux/lifetime.h"
+#include "daemon/linux/tree.h"
 #include "daemon/upkeep/caches.h"
-#include "daemon/upkeep/tree.h"
 #include "daemon/worker/checkup.h"
 #include "daemon/worker/dialling.h"
 #include "daemon/worker/watchdog.h"
 #include "loop/server_loop.h"
+#include "os/file.h"
 #include "os/folder.h"
+#include "os/poll.h"
+#include "os/signals.h"
+#include "os/thread.h"
 #include "os/vm.h"
 #include "os/wakeup.h"
 #include "proto/info.h"
@@ -35,8 +33,7 @@
 
 enum {
         OUTPUT_PIPE_SIZE = 1 << 20,
-        ORPHAN_SECONDS = 5, /* to clean up after the supervisor died */
-        END_SECONDS = 10,   /* for commands to complete after the session's end */
+        END_SECONDS = 10, /* for commands to complete after the session's end */
 };
 
 struct worker {
@@ -51,44 +48,19 @@ struct worker {
         char cache[PATH_MAX];        /* the folder of compiled programs; "": none */
 };
 
-/* The supervisor died. The main thread notices that too and cleans up, but may hang in a driver. */
-static void on_orphaned(int sig)
-{
-        (void)sig;
-        alarm(ORPHAN_SECONDS);
-}
-
-/* Exit. The first process of a namespace needs a handler: other signals do not end it. */
-static void on_overdue(int sig)
-{
-        (void)sig;
-        _exit(WORKER_OVERDUE);
-}
-
-static void watch_supervisor(void)
-{
-        struct sigaction orphaned = { .sa_handler = on_orphaned, .sa_flags = SA_RESTART };
-        struct sigaction overdue = { .sa_handler = on_overdue };
-        sigemptyset(&orphaned.sa_mask);
-        sigemptyset(&overdue.sa_mask);
-        sigaction(SIGHUP, &orphaned, NULL);
-        sigaction(SIGALRM, &overdue, NULL);
-        prctl(PR_SET_PDEATHSIG, SIGHUP);
-}
-
 /* Redirect stdout, which kernels print to, into a pipe. Returns the pipe's reading end, or -1. */
 static int capture_stdout(void)
 {
         int fds[2];
-        if (pipe2(fds, O_CLOEXEC) < 0)
+        if (!file_pipe(fds))
                 return -1;
-        (void)fcntl(fds[1], F_SETPIPE_SZ, OUTPUT_PIPE_SIZE);
-        if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0 || dup2(fds[1], STDOUT_FILENO) < 0) {
-                close(fds[0]);
-                close(fds[1]);
+        file_widen_pipe(fds[1], OUTPUT_PIPE_SIZE);
+        if (!file_never_wait(fds[0]) || !file_put(fds[1], FILE_STDOUT)) {
+                (void)file_close(fds[0]);
+                (void)file_close(fds[1]);
                 return -1;
         }
-        close(fds[1]);
+        (void)file_close(fds[1]);
         setvbuf(stdout, NULL, _IONBF, 0);
         return fds[0];
 }
@@ -98,9 +70,9 @@ static int capture_stdout(void)
 static void divert_output(int fd)
 {
         char text[4096];
-        ssize_t n;
-        while ((n = read(fd, text, sizeof(text))) > 0)
-                (void)!write(STDERR_FILENO, text, (size_t)n);
+        int64_t n;
+        while ((n = file_read(fd, text, sizeof(text))) > 0)
+                (void)!file_write_all(FILE_STDERR, text, (size_t)n);
 }
 
 static void on_ended(void *user, int status, const char *text)
@@ -125,7 +97,7 @@ static void hand_over(int refusals)
         if (control_send(CONTROL_FD, CONTROL_CALLS, bytes_str(""), refusals) < 0)
                 log_info(LOG, "refused system calls are not logged");
         if (refusals >= 0)
-                close(refusals);
+                (void)file_close(refusals);
 }
 
 bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,
@@ -153,7 +125,7 @@ static void tell_ready(struct server_loop *l)
 static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
 {
         int output = capture_stdout();
-        int mine = output < 0 ? -1 : fcntl(output, F_DUPFD_CLOEXEC, 0);
+        int mine = output < 0 ? -1 : file_duplicate(output);
         const struct server_loop_params params = {
                 .options = o,
                 .backend = backend_find(config_option_text(o, CONFIG_backend)),
@@ -170,7 +142,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         int r = params.backend ? server_loop_new(&params, &w->loop) : SP_E_UNSUPP;
         if (mine >= 0) {
                 divert_output(mine);
-                close(mine);
+                (void)file_close(mine);
         }
         char text[256];
         const char *devices = config_option_text(o, CONFIG_devices);
@@ -339,7 +311,7 @@ static bool obey(struct worker *w)
 static void check_memory(long before)
 {
         for (int i = 0; mem_live() != before && i < 200; i++)
-                usleep(10000);
+                (void)thread_sleep(10000000);
         if (mem_live() != before)
                 log_error(LOG, "%ld blocks of memory were not freed", mem_live() - before);
 }
@@ -349,15 +321,15 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         static struct worker w; /* static because it is large */
         long blocks = mem_live();
         bool orphan = false;
-        signal(SIGPIPE, SIG_IGN); /* standard error is the supervisor's socket, which may be gone */
-        watch_supervisor();
+        signals_ignore_pipe(); /* standard error is the supervisor's socket, which may be gone */
+        lifetime_of_supervisor();
         int refusals;
         if (!worker_shut_in(o, scratch_dir, owner, w.cache, &refusals)) {
                 tell(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
                 return 1;
         }
         hand_over(refusals);
-        watch_supervisor(); /* again: a change of user has cleared it */
+        lifetime_of_supervisor(); /* again: a change of user has cleared it */
         fabric_configure(config_option_text(o, CONFIG_fabric));
         if (checkup_is_wanted())
                 return checkup_run(o, scratch_dir);
@@ -365,9 +337,9 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         if (w.ended_fd < 0)
                 return 1;
         /* Children of drivers, such as compilers, must not keep the socket open. */
-        (void)fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC);
+        (void)!file_keep_from_programs(CONTROL_FD);
         if (open_backend(&w, o, scratch_dir) < 0) {
-                close(w.ended_fd);
+                (void)file_close(w.ended_fd);
                 return 1;
         }
         struct watchdog dog;
@@ -387,12 +359,12 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         }
         /* The worker can't wait for a kernel that never completes: the alarm's signal ends the
          * process. */
-        alarm(END_SECONDS);
+        lifetime_limit(END_SECONDS);
         if (w.attached && atomic_load(&w.ended))
                 tell_end(&w);
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
-        close(w.ended_fd);
+        (void)file_close(w.ended_fd);
         check_memory(blocks);
         if (orphan) /* the folder itself stays, for the next spancld */
                 tree_remove(scratch_dir);

@@ -221,7 +221,7 @@ static int compare_age(const void *a, const void *b)
         return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-static bool file_remove(const struct cache *c, const char *name)
+static bool remove_file(const struct cache *c, const char *name)
 {
         char path[PATH_MAX];
         int n = snprintf(path, sizeof(path), "%s/%s", c->folder, name);
@@ -236,7 +236,7 @@ static int list_file(void *user, const struct folder_file *file)
         size_t n = strlen(file->name);
         if (!strncmp(file->name, TEMP, strlen(TEMP))) {
                 if (file->changed_ns + TEMP_AGE_NS < clock_wall_ns())
-                        (void)file_remove(l->cache, file->name);
+                        (void)remove_file(l->cache, file->name);
                 return 0;
         }
         if (n + 1 != sizeof(f.name) || strcmp(file->name + 2 * BLAKE2B_SIZE, SUFFIX) != 0)
@@ -254,7 +254,7 @@ static void trim(struct cache *c)
                 size_t count = l.all.size / sizeof(*f);
                 qsort(f, count, sizeof(*f), compare_age);
                 for (size_t i = 0; i < count && l.total > c->limit; i++)
-                        if (file_remove(c, f[i].name))
+                        if (remove_file(c, f[i].name))
                                 l.total -= f[i].size;
         }
         buf_fini(&l.all);

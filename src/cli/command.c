@@ -1,0 +1,91 @@
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/bench.h"
+#include "cli/discover.h"
+#include "cli/doctor.h"
+#include "cli/document.h"
+#include "cli/keys.h"
+#include "cli/list.h"
+#include "cli/pair.h"
+#include "cli/run.h"
+#include "cli/top.h"
+#include "cli/use.h"
+
+static const struct command commands[] = {
+        { "list", "[--server S]... [--quick]",
+          "show the servers, their devices, and the latency and bandwidth of each link",
+          command_list },
+        { "run", "[--server S]... [--] PROGRAM [ARGS]",
+          "run a program that sees the servers' devices and no other OpenCL", command_run },
+        { "ping", "HOST[:PORT]", "connect to a server and measure the round trip", command_ping },
+        { "top", "[--server S]... [--once]",
+          "show the traffic on the links of all sessions on the servers", command_top },
+        { "bench", "[--server S]... [-- ARGS] | --plot FILE.svg [--results FILE | --server S...]",
+          "measure the latency and bandwidth of OpenCL commands, beside the link's own; with --plot "
+          "draw them beside native OpenCL, or draw the results of bench/run.py --json",
+          command_bench },
+        { "pair", "[HOST[:PORT] [CODE] [--use] | --rotate]",
+          "make this user a client of another host's server, with the code that `spancld pair` shows "
+          "there; without HOST: print this user's own fingerprint",
+          command_pair },
+        { "unpair", "HOST[:PORT]",
+          "forget the key of another host's server, under all of its names", command_unpair },
+        { "use", "[S... | @PROFILE [S...] | --none]",
+          "choose the servers whose devices this user's programs see, or the profile that names them; with "
+          "both, write the profile; without arguments: print the choice",
+          command_use },
+        { "doctor", "[HOST[:PORT]...] [--json]",
+          "check all that a program needs to compute on servers, and say what to do about each fault; without "
+          "HOST: on every configured server. The exit status is 0 if there is no fault. The keys of --json are "
+          "check, state (ok, warning or fault), text, remedy, and server in checks of one",
+          command_doctor },
+        { "discover", "[--watch] [--json] [SOURCES]",
+          "show the servers that discovery finds, and which ones this user may use; SOURCES are those "
+          "of SPANCL_DISCOVERY, or mdns",
+          command_discover },
+        { "keys", "DIR",
+          "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
+          "DIR/server (spancld --keys)",
+          command_keys },
+        { "config", "[--markdown]", "show all options, their values and the sources of these",
+          command_config },
+        { "protocol", "[--markdown]", "show the protocol between client and server",
+          command_protocol },
+        { "document", "[DOCUMENT]",
+          "print a man page or the completions of a shell; without DOCUMENT: print the names of all",
+          command_document },
+};
+
+const char command_servers_help[] =
+        "S is a server as in SPANCL_SERVERS: host[:port][/device,...][#peer-host], unix:/path, or "
+        "in-process. Without --server, spancl reads the variable or the files that `spancl use` writes; its "
+        "default is localhost.";
+
+const struct command *command_at(size_t i)
+{
+        return i < array_size(commands) ? &commands[i] : NULL;
+}
+
+const struct command *command_find(const char *name)
+{
+        for (size_t i = 0; i < array_size(commands); i++)
+                if (!strcmp(name, commands[i].name))
+                        return &commands[i];
+        return NULL;
+}
+
+void command_print(FILE *to, const struct command *c)
+{
+        fprintf(to, "Usage: spancl %s %s\n", c->name, c->arguments);
+}
+
+int command_usage(const char *name)
+{
+        const struct command *c = command_find(name);
+        if (c)
+                command_print(stderr, c);
+        return 2;
+}

@@ -1,0 +1,41 @@
+/* The options that several commands share, and the servers that they name. */
+#ifndef SPANCL_CLI_OPTIONS_H
+#define SPANCL_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/server_spec.h"
+
+/* Take "--server S" (which may come several times) off the front of the arguments, in any order with the flags in
+ * `flags` (NULL-terminated; ret_flags[i] is set to true). "--" ends the options. *ret_servers: the servers in the form
+ * of SPANCL_SERVERS; the caller frees it with mem_free; NULL: none. Returns the index of the first other argument; if
+ * negative, an error was printed. */
+int options_take(int argc, char **argv, const char *const *flags, bool *ret_flags,
+                 char **ret_servers);
+
+/* Parse the servers in `text`, or the configured ones if it is NULL. On an error it has printed it. */
+SP_NODISCARD int options_servers(const char *text, struct server_spec **ret, size_t *ret_count);
+
+/* SPANCL_CONNECT_TIMEOUT in ms. */
+int options_timeout(void);
+
+/* The servers that a command queries. */
+struct queried {
+        struct server_spec *servers;
+        size_t count;
+        int timeout_ms;
+};
+
+/* Parse the arguments of a command that queries servers and takes, besides "--server S", only one flag. The caller
+ * frees the servers with config_servers_free. On an error it has printed it. */
+SP_NODISCARD int options_query(const char *name, int argc, char **argv, const char *flag,
+                               bool *ret_flag, struct queried *ret);
+
+/* Print the remedy after a failure, if no server was configured. */
+void options_hint(const struct queried *at);
+
+/* Print the faults of the configuration to standard error. */
+void options_faults(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* A device's answers that tell which one it is and where: names, UUIDs, its slot. Programs that use
+ * several hosts tell devices apart by them. No locks. */
+#ifndef SPANCL_CORE_DEVICE_PLACE_H
+#define SPANCL_CORE_DEVICE_PLACE_H
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include "base/bytes.h"
+#include "proto/info.h"
+
+struct device_place {
+        const char *server;   /* its name, as the user knows it */
+        const char *host;     /* the same without port and transport; "": this process */
+        const char *identity; /* what its key is known by; "": it has none */
+        unsigned number;      /* of the device on the server */
+};
+
+/* Has the device a place on a PCI bus, by whatever query its driver tells it? */
+bool device_place_pci(struct bytes native, cl_device_pci_bus_info_khr *ret);
+
+/* Change the masked answers (device_mask): a UUID and a board name for every device, and names as
+ * SPANCL_DEVICE_LABEL, SPANCL_DEVICE_NAME and SPANCL_DEVICE_VENDOR want them. SP_E_NOMEM. */
+SP_NODISCARD int device_place_put(const struct device_place *p, struct buf *mirror);
+
+/* Is it a UUID that device_place_put made? */
+bool device_place_made(struct bytes uuid);
+
+#endif

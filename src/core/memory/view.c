@@ -1,0 +1,432 @@
+#include "core/memory/view.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "core/client.h"
+#include "core/command/queue.h"
+#include "core/command/transfer.h"
+#include "core/link/server.h"
+#include "core/memory/mem.h"
+#include "core/memory/placement.h"
+#include "os/fault.h"
+#include "os/thread.h"
+#include "os/vm.h"
+
+enum {
+        BLOCK = 64 << 10, /* fetched at once, at least */
+        BLOCK_MAX = 2 << 20,
+        HOT_MAX = 64 << 10, /* of one allocation, at a wait */
+        HOT_COUNT = 32,     /* allocations, at a wait */
+};
+
+static uint64_t view_address(const struct view *v)
+{
+        return (uint64_t)(uintptr_t)v->mem->host_ptr;
+}
+
+/* The pages with these bytes. */
+static struct range pages_of(struct range r)
+{
+        uint64_t page = vm_page_size();
+        return (struct range){ r.begin / page * page, (r.end + page - 1) / page * page };
+}
+
+/* The allocation's bytes in these pages. */
+static struct range bytes_in(const struct view *v, struct range pages)
+{
+        if (pages.end > v->mem->size)
+                pages.end = v->mem->size;
+        return pages;
+}
+
+static int allow(const struct view *v, struct range pages, enum vm_access access)
+{
+        return vm_allow(view_address(v) + pages.begin, (size_t)(pages.end - pages.begin), access);
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+void view_changed(struct view *v)
+{
+        const struct replica *host = placement_find(&v->mem->placement, PLACEMENT_HOST, 0);
+        if (!v->fresh && !v->open.count && !(host && host->current.count))
+                list_remove(&v->touched);
+        else if (list_empty(&v->touched))
+                list_append(&v->mem->context->views.touched, &v->touched);
+}
+
+/* Close all pages. That joins mappings, so it needs no memory. */
+static int close_all(struct view *v) REQUIRES(client_held)
+{
+        v->open.count = v->written.count = 0;
+        view_changed(v);
+        return allow(v, (struct range){ 0, v->size }, VM_NONE);
+}
+
+static int set_access(struct view *v, struct range pages, enum vm_access access)
+        REQUIRES(client_held)
+{
+        int r = range_set_reserve(&v->open, 1);
+        if (r == 0)
+                r = range_set_reserve(&v->written, 1);
+        if (r < 0)
+                return r;
+        r = allow(v, pages, access);
+        if (r < 0) {
+                /* There are too many pieces: this one is to be the only one. */
+                r = close_all(v);
+                if (r < 0 || access == VM_NONE)
+                        return r;
+                r = allow(v, pages, access);
+                if (r < 0)
+                        return r;
+        }
+        if (r == 0)
+                r = access == VM_NONE ? range_set_remove(&v->open, pages)
+                                      : range_set_add(&v->open, pages);
+        if (r == 0)
+                r = access == VM_WRITE ? range_set_add(&v->written, pages)
+                                       : range_set_remove(&v->written, pages);
+        view_changed(v);
+        return r;
+}
+
+static int host_wrote(struct view *v, struct range pages) REQUIRES(client_held)
+{
+        return placement_write(&v->mem->placement, PLACEMENT_HOST, 0, bytes_in(v, pages), 0, 0);
+}
+
+/* The first command comes: from now on pages are watched. */
+static int ripen(struct view *v) REQUIRES(client_held)
+{
+        const struct svm_chunk *chunk = v->mem->chunk;
+        uint64_t base = svm_offset(v->mem), end = base + v->size;
+        struct range all = { 0, v->size }, data, hole;
+        if (!v->fresh)
+                return 0;
+        /* Another thread that writes now stops until the lock is released. */
+        int r = allow(v, all, VM_READ);
+        for (uint64_t at = base; r == 0 && vm_next_data(chunk->fd, at, end, &data.begin, &data.end);
+             at = data.end + base) {
+                data = (struct range){ data.begin - base, data.end - base };
+                r = range_set_add(&v->open, data);
+                if (r == 0)
+                        r = host_wrote(v, data);
+                v->was_written = true;
+        }
+        while (r == 0 && range_set_next(&v->open, all, false, &hole)) {
+                r = allow(v, hole, VM_NONE);
+                all.begin = hole.end;
+        }
+        v->fresh = r < 0;
+        view_changed(v);
+        return r;
+}
+
+int view_take(struct view *v, struct range r)
+{
+        struct range part;
+        int e = ripen(v);
+        r = pages_of(r);
+        while (e == 0 && range_set_next(&v->written, r, true, &part)) {
+                v->was_written = true;
+                e = set_access(v, part, VM_READ);
+        }
+        return e;
+}
+
+/* Remember which pages are worth to be brought at the next wait: those that the application has
+ * used, if they are few. */
+static void note_lost(struct view *v, struct range lost) REQUIRES(client_held)
+{
+        bool used = !v->guessed ||
+                    vm_touched(view_address(v) + lost.begin, (size_t)(lost.end - lost.begin));
+        v->guessed = false;
+        list_remove(&v->hot);
+        if (!used || lost.end - lost.begin > HOT_MAX)
+                return;
+        vm_untouch(view_address(v) + lost.begin, (size_t)(lost.end - lost.begin));
+        v->lost = lost;
+        list_append(&v->mem->context->views.hot, &v->hot);
+}
+
+int view_lose(struct view *v, struct range r)
+{
+        struct range part, lost = { UINT64_MAX, 0 };
+        int e = ripen(v);
+        r = pages_of(r);
+        v->was_written |= range_set_meets(&v->written, r);
+        v->changes++;
+        while (e == 0 && range_set_next(&v->open, r, true, &part)) {
+                e = set_access(v, part, VM_NONE);
+                lost.begin = part.begin < lost.begin ? part.begin : lost.begin;
+                lost.end = part.end;
+        }
+        if (e == 0 && lost.end) {
+                fault_arm();
+                note_lost(v, lost);
+        }
+        return e;
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+
+/* Bytes that are current nowhere may have been written by kernels of which nobody said that they
+ * reach them. */
+static int adopt(struct view *v, struct range r) REQUIRES(client_held)
+{
+        cl_context x = v->mem->context;
+        struct placement *p = &v->mem->placement;
+        struct range_set unknown = { 0 };
+        struct range part, rest;
+        if (x->views.launches == v->launches || !x->views.server)
+                return 0;
+        struct replica *to = placement_at(p, server_index(x->views.server), x->views.domain);
+        int e = to ? range_set_add(&unknown, r) : SP_E_NOMEM;
+        for (size_t i = 0; e == 0 && i < p->count; i++) {
+                rest = r;
+                while (e == 0 && range_set_next(&p->replicas[i].current, rest, true, &part)) {
+                        e = range_set_remove(&unknown, part);
+                        rest.begin = part.end;
+                }
+        }
+        for (size_t i = 0; e == 0 && i < unknown.count; i++)
+                e = range_set_add(&to->current, unknown.ranges[i]);
+        range_set_fini(&unknown);
+        return e;
+}
+
+/* Ask for the stale bytes. */
+static int fetch(struct view *v, struct range r, struct fetch *f) REQUIRES(client_held)
+{
+        struct placement *p = &v->mem->placement;
+        const struct replica *from;
+        struct range part;
+        if (!placement_at(p, PLACEMENT_HOST, 0))
+                return SP_E_NOMEM;
+        int e = adopt(v, r);
+        while (e == 0 && placement_stale(p, PLACEMENT_HOST, 0, r, &part, &from)) {
+                e = transfer_fetch(v->mem, part, from, v->other + part.begin, f);
+                r.begin = part.end;
+        }
+        return e;
+}
+
+/* Bring the bytes of a range that somebody uses. No command writes there meanwhile, because the
+ * memory has no concurrent access: commands that may write everything do not write there. */
+static int bring(struct view *v, struct range r) REQUIRES(client_held)
+{
+        struct fetch f = { .open = 0 };
+        int e = fetch(v, r, &f);
+        int end = fetch_wait(v->mem->context->client, &f);
+        struct replica *host =
+                e < 0 || end < 0 ? NULL : placement_at(&v->mem->placement, PLACEMENT_HOST, 0);
+        if (e < 0 || end < 0)
+                return e < 0 ? e : end;
+        return host ? range_set_add(&host->current, r) : SP_E_NOMEM;
+}
+
+int view_read(struct view *v, struct range r, const uint8_t **ret)
+{
+        int e = ripen(v);
+        if (e == 0)
+                e = bring(v, r);
+        view_changed(v);
+        if (e == 0)
+                *ret = v->other + r.begin;
+        return e;
+}
+
+/* ---- faults --------------------------------------------------------------------------------- */
+
+/* The pages to fetch for an access: more when accesses ascend. */
+static struct range pages_for(struct view *v, uint64_t offset, bool write)
+{
+        struct view_run *run = write ? &v->writes : &v->reads;
+        uint64_t at = (view_address(v) + offset) / BLOCK * BLOCK;
+        struct range r = { at > view_address(v) ? at - view_address(v) : 0, 0 };
+        bool ascends = run->size && r.begin == run->next;
+        run->size = !ascends ? BLOCK : run->size < BLOCK_MAX ? run->size * 2 : BLOCK_MAX;
+        r.end = at + run->size - view_address(v);
+        if (r.end > v->size)
+                r.end = v->size;
+        run->next = r.end;
+        return r;
+}
+
+/* The bytes are there: let the application use them. */
+static int open_pages(struct view *v, struct range pages, bool write) REQUIRES(client_held)
+{
+        struct range part;
+        int r = 0;
+        if (write) {
+                r = host_wrote(v, pages);
+                return r < 0 ? r : set_access(v, pages, VM_WRITE);
+        }
+        /* Pages that are open already may be written. */
+        while (r == 0 && range_set_next(&v->open, pages, false, &part)) {
+                r = set_access(v, part, VM_READ);
+                pages.begin = part.end;
+        }
+        return r;
+}
+
+static struct view *find_view(struct client *c, uint64_t address) REQUIRES(client_held)
+{
+        list_each(x, &c->contexts, struct _cl_context, link)
+        {
+                cl_mem m = svm_before(x, (const void *)(uintptr_t)address);
+                if (m && m->view && address - view_address(m->view) < m->view->size)
+                        return m->view;
+        }
+        return NULL;
+}
+
+/* True: the access may be tried again. */
+static bool serve(struct client *c, const struct fault *f) REQUIRES(client_held)
+{
+        struct view *v = find_view(c, f->address);
+        if (!v)
+                return false;
+        cl_mem m = v->mem;
+        uint64_t offset = f->address - view_address(v);
+        struct range here = pages_of((struct range){ offset, offset + 1 });
+        bool readable = v->fresh || range_set_has(&v->open, here);
+        bool write = f->access == FAULT_WRITE || (f->access == FAULT_UNKNOWN && readable);
+        /* Another thread was faster. */
+        if (v->fresh || (readable && (!write || range_set_has(&v->written, here))))
+                return true;
+        struct range pages = pages_for(v, offset, write);
+        mem_hold(m);
+        int r = bring(v, bytes_in(v, pages));
+        if (r == 0)
+                r = find_view(c, f->address) == v ? open_pages(v, pages, write) : SP_E_GONE;
+        mem_unhold(m);
+        if (r < 0)
+                log_error("client", "the bytes of shared memory at %#llx can't be had: %s",
+                          (unsigned long long)f->address, status_text(r));
+        return r == 0;
+}
+
+static void *serve_all(void *arg)
+{
+        struct fault *f;
+        (void)arg;
+        thread_name("spancl-faults");
+        while ((f = fault_next())) {
+                struct client *c = f->user;
+                client_lock(c);
+                bool opened = serve(c, f);
+                client_unlock(c);
+                fault_end(f, opened);
+        }
+        return NULL;
+}
+
+int views_serve(void)
+{
+        int r = fault_begin_serving();
+        if (r <= 0)
+                return r;
+        r = thread_start(NULL, true, serve_all, NULL);
+        if (r < 0)
+                fault_not_served();
+        return r;
+}
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+void views_reached(struct command *m)
+{
+        cl_context x = m->queue->context;
+        x->views.launches++;
+        x->views.server = m->server;
+        x->views.domain = m->queue->device->domain;
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server == m->server && x->devices[i]->svm) {
+                        x->views.domain = x->devices[i]->domain; /* as mem_domain */
+                        return;
+                }
+}
+
+struct guess {
+        cl_mem mem; /* held */
+        struct range pages;
+        uint64_t changes;
+};
+
+void views_bring_hot(cl_context x)
+{
+        struct guess all[HOT_COUNT];
+        struct fetch f = { .open = 0 };
+        unsigned count = 0;
+        int e = 0;
+        /* A command that still runs may write there. */
+        if (!queues_idle(x))
+                return;
+        list_each(v, &x->views.hot, struct view, hot)
+        {
+                if (count == HOT_COUNT || e < 0)
+                        break;
+                list_remove(&v->hot);
+                all[count++] = (struct guess){ v->mem, v->lost, v->changes };
+                mem_hold(v->mem);
+                e = fetch(v, bytes_in(v, v->lost), &f);
+        }
+        if (fetch_wait(x->client, &f) < 0)
+                e = SP_E_GONE;
+        while (count) {
+                struct guess g = all[--count];
+                struct view *v = g.mem->view;
+                struct replica *host = placement_find(&g.mem->placement, PLACEMENT_HOST, 0);
+                bool live = find_view(x->client, view_address(v)) == v;
+                if (e == 0 && live && v->changes == g.changes && host &&
+                    range_set_add(&host->current, bytes_in(v, g.pages)) == 0) {
+                        v->guessed = !v->open.count;
+                        if (open_pages(v, g.pages, v->was_written) < 0)
+                                (void)close_all(v);
+                        v->was_written = false;
+                }
+                mem_unhold(g.mem);
+        }
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+int view_new(cl_mem m, bool fresh)
+{
+        struct svm_chunk *chunk = m->chunk;
+        struct view *v = mem_zalloc(sizeof(*v));
+        if (!v)
+                return SP_E_NOMEM;
+        list_init(&v->touched);
+        list_init(&v->hot);
+        v->mem = m;
+        v->other = (uint8_t *)(uintptr_t)(chunk->other + svm_offset(m));
+        v->size = (size_t)pages_of((struct range){ 0, m->size }).end;
+        v->fresh = fresh;
+        v->launches = m->context->views.launches;
+        if (fresh && allow(v, (struct range){ 0, v->size }, VM_WRITE) < 0) {
+                mem_free(v);
+                return SP_E_NOMEM;
+        }
+        m->view = v;
+        view_changed(v);
+        return 0;
+}
+
+void view_free(struct view *v)
+{
+        if (!v)
+                return;
+        const struct svm_chunk *chunk = v->mem->chunk;
+        (void)allow(v, (struct range){ 0, v->size }, VM_NONE);
+        /* The next allocation there is to find it empty. */
+        if (vm_empty_file(chunk->fd, svm_offset(v->mem), v->size) < 0)
+                log_error("client", "memory of an allocation can't be given back");
+        list_remove(&v->touched);
+        list_remove(&v->hot);
+        range_set_fini(&v->open);
+        range_set_fini(&v->written);
+        mem_free(v);
+}

@@ -1,0 +1,47 @@
+#include "daemon/linux/rights.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/process/process.h"
+
+enum { NOBODY = 65534 };
+
+bool rights_become(const char *name)
+{
+        const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
+        if (!user)
+                return !*name || geteuid();
+        if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
+            setuid(user->pw_uid) < 0)
+                return false;
+        setenv("HOME", user->pw_dir, 1);
+        unsetenv("XDG_CACHE_HOME");
+        return true;
+}
+
+/* setresuid(2) itself changes one thread; the C library changes all. */
+bool rights_become_thread(unsigned user, unsigned group)
+{
+        return !syscall(SYS_setgroups, 0, NULL) && !syscall(SYS_setresgid, group, group, group) &&
+               !syscall(SYS_setresuid, user, user, user);
+}
+
+int rights_give_up(unsigned files)
+{
+        const struct rlimit limit = { files, files };
+        int error = 0;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+        if (!geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+                           setresuid(NOBODY, NOBODY, NOBODY) < 0))
+                error = errno;
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        process_end_with_parent(); /* behind the change of user, which clears it */
+        return error;
+}

@@ -1,0 +1,28 @@
+#include "os/date.h"
+
+#include <time.h>
+
+#define S 1000000000ull /* ns */
+
+struct date date_of(uint64_t wall_ns)
+{
+        time_t t = (time_t)(wall_ns / S);
+        struct tm tm = { 0 };
+        (void)gmtime_r(&t, &tm);
+        return (struct date){
+                .year = tm.tm_year + 1900,
+                .month = (unsigned)tm.tm_mon + 1,
+                .day = (unsigned)tm.tm_mday,
+                .hour = (unsigned)tm.tm_hour,
+                .minute = (unsigned)tm.tm_min,
+                .second = (unsigned)tm.tm_sec,
+                .ms = (unsigned)(wall_ns % S / 1000000),
+        };
+}
+
+uint64_t date_begin_ns(int year, unsigned month, unsigned day)
+{
+        struct tm tm = { .tm_year = year - 1900, .tm_mon = (int)month - 1, .tm_mday = (int)day };
+        time_t t = timegm(&tm);
+        return t > 0 ? (uint64_t)t * S : 0;
+}

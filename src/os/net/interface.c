@@ -1,0 +1,89 @@
+#include "os/net/interface.h"
+
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+_Static_assert(INTERFACE_NAME_MAX == IF_NAMESIZE, "the kernel's");
+
+unsigned interface_with(const struct ip *ip)
+{
+        struct ifaddrs *all;
+        unsigned found = 0;
+        if (getifaddrs(&all) < 0)
+                return 0;
+        for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+                struct ip own;
+                if (a->ifa_addr && ip_of_socket(a->ifa_addr, &own) && ip_is(&own, ip))
+                        found = if_nametoindex(a->ifa_name);
+        }
+        freeifaddrs(all);
+        return found;
+}
+
+bool interface_name(unsigned number, char ret[INTERFACE_NAME_MAX])
+{
+        return if_indextoname(number, ret) != NULL;
+}
+
+static bool is_of_link(const struct ip *ip)
+{
+        return ip->size == IP_V6 && ip->bytes[0] == 0xfe && (ip->bytes[1] & 0xc0) == 0x80;
+}
+
+void interface_each_address(void (*each)(void *user, const struct ip *ip), void *user)
+{
+        struct ifaddrs *all;
+        if (getifaddrs(&all) < 0)
+                return;
+        for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+                struct ip ip;
+                if (a->ifa_addr && !(a->ifa_flags & IFF_LOOPBACK) &&
+                    ip_of_socket(a->ifa_addr, &ip) && !is_of_link(&ip))
+                        each(user, &ip);
+        }
+        freeifaddrs(all);
+}
+
+bool interface_is_up_with(const struct ip *ip)
+{
+        const unsigned up = IFF_UP | IFF_RUNNING;
+        struct ifaddrs *all;
+        bool found = false;
+        if (getifaddrs(&all) < 0)
+                return true;
+        for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+                struct ip own;
+                found = a->ifa_addr && ip_of_socket(a->ifa_addr, &own) && ip_is(&own, ip) &&
+                        (a->ifa_flags & up) == up;
+        }
+        freeifaddrs(all);
+        return found;
+}
+
+int interface_watch(void)
+{
+        struct sockaddr_nl groups = {
+                .nl_family = AF_NETLINK,
+                .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+        };
+        int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+        if (fd < 0 || bind(fd, (struct sockaddr *)&groups, sizeof(groups)) == 0)
+                return fd;
+        close(fd);
+        return -1;
+}
+
+/* The kind of change does not matter, because all addresses are checked. Too many changes at a time
+ * (ENOBUFS) is a change, too. */
+bool interface_changed(int fd)
+{
+        char message[4096];
+        bool any = false;
+        while (recv(fd, message, sizeof(message), 0) >= 0)
+                any = true;
+        return any;
+}

@@ -1,0 +1,22 @@
+/* Programs that are no children of this process, and whose output it reads. No state; any thread. */
+#ifndef SPANCL_OS_PROCESS_DETACHED_H
+#define SPANCL_OS_PROCESS_DETACHED_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/* Start the program `argv[0]`, a path, with the environment of this process, or with none if this
+ * process has more rights than its user (setuid). *ret_fd is the reading end of a pipe from its
+ * standard output: non-blocking, closed on exec; the caller closes it, and the program then ends.
+ * Standard input is empty. Standard error is this process's, or nothing if `quiet`.
+ *
+ * The program is no child of this process: wait() does not see it, and no SIGCHLD comes for it. The
+ * init process, or the nearest subreaper, is its parent. It has a session (setsid) of its own, so
+ * that the terminal's signals do not reach it; all its signals have their default actions, and none
+ * is blocked. It has no descriptor of this process but 0, 1 and 2.
+ *
+ * SP_E_NOENT: it can't be executed, errno says why; SP_E_LIMIT: errno says why; SP_E_NOMEM. */
+SP_NODISCARD int detached_start(char *const argv[], bool quiet, int *ret_fd);
+
+#endif

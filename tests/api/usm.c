@@ -1,0 +1,429 @@
+/* Host and shared allocations of cl_intel_unified_shared_memory, which the application reads and
+ * writes as its own memory, on the devices of several servers. */
+
+#include <CL/cl_ext.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "api.h"
+
+static const char source[] =
+        "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
+        "__kernel void through(__global const ulong *where, uint x) {\n"
+        "        ((__global uint *)where[get_global_id(0)])[1] += x;\n"
+        "}\n"
+        "__kernel void nothing(__global uint *p) { }\n";
+
+enum { N = 100000, PAGE = 4096 };
+
+static clHostMemAllocINTEL_fn host_alloc;
+static clSharedMemAllocINTEL_fn shared_alloc;
+static clDeviceMemAllocINTEL_fn device_alloc;
+static clMemFreeINTEL_fn free_now;
+static clMemBlockingFreeINTEL_fn free_blocking;
+static clGetMemAllocInfoINTEL_fn alloc_info;
+static clSetKernelArgMemPointerINTEL_fn set_pointer;
+static clEnqueueMemFillINTEL_fn mem_fill;
+static clEnqueueMemcpyINTEL_fn mem_copy;
+static clEnqueueMigrateMemINTEL_fn migrate;
+static clEnqueueMemAdviseINTEL_fn advise;
+
+static void *find(const struct api *a, const char *name)
+{
+        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, name);
+        CHECK(f);
+        return f;
+}
+
+static void find_all(const struct api *a)
+{
+        host_alloc = (clHostMemAllocINTEL_fn)find(a, "clHostMemAllocINTEL");
+        shared_alloc = (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
+        device_alloc = (clDeviceMemAllocINTEL_fn)find(a, "clDeviceMemAllocINTEL");
+        free_now = (clMemFreeINTEL_fn)find(a, "clMemFreeINTEL");
+        free_blocking = (clMemBlockingFreeINTEL_fn)find(a, "clMemBlockingFreeINTEL");
+        alloc_info = (clGetMemAllocInfoINTEL_fn)find(a, "clGetMemAllocInfoINTEL");
+        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(a, "clSetKernelArgMemPointerINTEL");
+        mem_fill = (clEnqueueMemFillINTEL_fn)find(a, "clEnqueueMemFillINTEL");
+        mem_copy = (clEnqueueMemcpyINTEL_fn)find(a, "clEnqueueMemcpyINTEL");
+        migrate = (clEnqueueMigrateMemINTEL_fn)find(a, "clEnqueueMigrateMemINTEL");
+        advise = (clEnqueueMemAdviseINTEL_fn)find(a, "clEnqueueMemAdviseINTEL");
+}
+
+/* `device` API_DEVICES_MAX: host memory; one more: shared memory of no device. */
+static void *alloc(struct api *a, cl_uint device, size_t size)
+{
+        cl_int err = 1;
+        void *p = device == API_DEVICES_MAX
+                          ? host_alloc(a->context, NULL, size, 0, &err)
+                          : shared_alloc(a->context,
+                                         device > API_DEVICES_MAX ? NULL : a->devices[device], NULL,
+                                         size, 0, &err);
+        OK(err);
+        CHECK(p && (uintptr_t)p % 128 == 0);
+        return p;
+}
+
+static void run(cl_command_queue q, cl_kernel k, size_t count)
+{
+        OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &count, NULL, 0, NULL, NULL));
+}
+
+static void set_uint(cl_kernel k, cl_uint index, cl_uint value)
+{
+        OK(clSetKernelArg(k, index, sizeof(value), &value));
+}
+
+/* The host and the devices write one after the other. */
+static void in_turn(struct api *a, cl_program program)
+{
+        cl_kernel add = api_kernel(program, "add");
+        for (cl_uint kind = 0; kind <= API_DEVICES_MAX + 1; kind++) {
+                if (kind >= a->count && kind < API_DEVICES_MAX)
+                        continue;
+                cl_uint *p = alloc(a, kind, N * sizeof(*p));
+                cl_uint sum = 0;
+                for (cl_uint i = 0; i < N; i++)
+                        p[i] = i;
+                for (cl_uint d = 0; d < a->count; d++) {
+                        OK(set_pointer(add, 0, p + 10));
+                        set_uint(add, 1, d + 1);
+                        sum += d + 1;
+                        run(a->queues[d], add, N - 20);
+                        OK(clFinish(a->queues[d]));
+                        CHECK(p[9] == 9 + 100 * d);
+                        CHECK(p[10] == 10 + sum);
+                        CHECK(p[N - 11] == N - 11 + sum);
+                        p[9] += 100;
+                }
+                for (cl_uint i = 10; i < N - 10; i++)
+                        CHECK(p[i] == i + sum);
+                /* Backwards, as no read-ahead likes it. */
+                for (cl_uint i = N; i-- > N - 10;)
+                        CHECK(p[i] == i);
+                OK(mem_fill(a->queues[0], p + 1, &sum, 4, 4, 0, NULL, NULL));
+                OK(mem_copy(a->queues[0], CL_TRUE, p + N - 1, p + 1, 4, 0, NULL, NULL));
+                CHECK(p[0] == 0 && p[1] == sum && p[2] == 2 && p[N - 1] == sum);
+                OK(free_blocking(a->context, p));
+        }
+        OK(clReleaseKernel(add));
+}
+
+/* Pointers in memory that the host has written lead to other allocations. */
+static void reached(struct api *a, cl_program program)
+{
+        enum { COUNT = 100 };
+        cl_uint *p[COUNT];
+        cl_kernel k = api_kernel(program, "through"), nothing = api_kernel(program, "nothing");
+        const cl_bool yes = CL_TRUE;
+        cl_ulong *where = alloc(a, API_DEVICES_MAX, sizeof(cl_ulong) * COUNT);
+        for (int i = 0; i < 2; i++) {
+                cl_kernel any = i ? k : nothing;
+                OK(clSetKernelExecInfo(any, CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+                                       sizeof(yes), &yes));
+                OK(clSetKernelExecInfo(any, CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+                                       sizeof(yes), &yes));
+                OK(clSetKernelExecInfo(any, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+                                       sizeof(yes), &yes));
+        }
+        for (cl_uint i = 0; i < COUNT; i++) {
+                p[i] = alloc(a, i % 2 ? API_DEVICES_MAX : 0, 8 + i * 100);
+                where[i] = (cl_ulong)(uintptr_t)p[i];
+        }
+        OK(set_pointer(nothing, 0, where));
+        OK(set_pointer(k, 0, where));
+        for (cl_uint d = 0; d < a->count; d++) {
+                /* Some have been written by nobody, when a kernel may have. */
+                run(a->queues[d], nothing, 1);
+                OK(clFinish(a->queues[d]));
+                for (cl_uint i = 0; i < COUNT; i++)
+                        p[i][1] = i;
+                set_uint(k, 1, d + 5);
+                run(a->queues[d], k, COUNT);
+                run(a->queues[d], k, COUNT);
+                OK(clFinish(a->queues[d]));
+                for (cl_uint i = 0; i < COUNT; i++)
+                        CHECK(p[i][1] == i + 2 * (d + 5));
+        }
+        for (cl_uint i = 0; i < COUNT; i++)
+                OK(free_now(a->context, p[i]));
+        /* Written by a kernel first, that nobody said would. */
+        cl_uint *fresh = alloc(a, 0, 3 * PAGE);
+        where[0] = (cl_ulong)(uintptr_t)fresh;
+        cl_uint zero[2] = { 0, 0 };
+        OK(mem_copy(a->queues[0], CL_TRUE, fresh, zero, sizeof(zero), 0, NULL, NULL));
+        run(a->queues[0], k, 1);
+        OK(clFinish(a->queues[0]));
+        CHECK(fresh[1] == a->count - 1 + 5);
+        OK(free_now(a->context, fresh));
+        OK(free_now(a->context, where));
+        OK(clReleaseKernel(k));
+        OK(clReleaseKernel(nothing));
+}
+
+/* System calls read and write small allocations after each wait, and any that no command has used. */
+static void system_calls(struct api *a, cl_program program)
+{
+        enum { SMALL = 2048, LARGE = 1 << 20 };
+        cl_kernel add = api_kernel(program, "add");
+        int ends[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        FILE *file = tmpfile();
+        CHECK(file);
+        char *large = alloc(a, 0, LARGE);
+        static char zeros[LARGE];
+        memset(zeros, 3, sizeof(zeros));
+        CHECK(pwrite(fileno(file), zeros, LARGE, 0) == LARGE);
+        CHECK(pread(fileno(file), large, LARGE, 0) == LARGE);
+        cl_uint *p = alloc(a, 0, SMALL);
+        for (cl_uint i = 0; i < SMALL / 4; i++)
+                p[i] = i;
+        OK(set_pointer(add, 0, p));
+        set_uint(add, 1, 1);
+        for (cl_uint round = 1; round < 4; round++) {
+                run(a->queues[0], add, SMALL / 4);
+                OK(clFinish(a->queues[0]));
+                cl_uint got[SMALL / 4];
+                CHECK(send(ends[0], p, SMALL, 0) == SMALL);
+                CHECK(recv(ends[1], got, SMALL, MSG_WAITALL) == SMALL);
+                for (cl_uint i = 0; i < SMALL / 4; i++)
+                        CHECK(got[i] == i + round);
+                CHECK(send(ends[1], got, SMALL, 0) == SMALL);
+                CHECK(recv(ends[0], p, SMALL, MSG_WAITALL) == SMALL);
+        }
+        OK(set_pointer(add, 0, large));
+        run(a->queues[0], add, 1);
+        OK(clFinish(a->queues[0]));
+        CHECK(large[0] == 4 && large[1] == 3 && large[LARGE - 1] == 3);
+        close(ends[0]);
+        close(ends[1]);
+        fclose(file);
+        OK(free_now(a->context, p));
+        OK(free_now(a->context, large));
+        OK(clReleaseKernel(add));
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+enum { THREADS = 4 };
+
+struct worker {
+        struct api *a;
+        cl_program program;
+        cl_uint number;
+};
+
+static void *work(void *arg)
+{
+        const struct worker *w = arg;
+        cl_command_queue q = w->a->queues[w->number % w->a->count];
+        cl_kernel add = api_kernel(w->program, "add");
+        const cl_bool yes = CL_TRUE;
+        cl_uint *p = alloc(w->a, w->number % w->a->count, N * 4);
+        OK(clSetKernelExecInfo(add, CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL, sizeof(yes),
+                               &yes));
+        memset(p, 0, N * 4);
+        OK(set_pointer(add, 0, p));
+        set_uint(add, 1, 1);
+        for (cl_uint i = 1; i <= 20; i++) {
+                size_t count = N;
+                cl_event e;
+                OK(clEnqueueNDRangeKernel(q, add, 1, NULL, &count, NULL, 0, NULL, &e));
+                OK(clWaitForEvents(1, &e));
+                OK(clReleaseEvent(e));
+                cl_uint at = i * 4711 % N;
+                CHECK(p[at] == i);
+                p[at] = i;
+        }
+        OK(free_blocking(w->a->context, p));
+        OK(clReleaseKernel(add));
+        return NULL;
+}
+
+/* Each with its own memory, while the kernels of the others may reach it. */
+static void threads(struct api *a, cl_program program)
+{
+        pthread_t all[THREADS];
+        struct worker workers[THREADS];
+        if (a->count > 1) /* several memories: a kernel counts as a writer of all of them */
+                return;
+        for (cl_uint i = 0; i < THREADS; i++) {
+                workers[i] = (struct worker){ a, program, i };
+                CHECK(pthread_create(&all[i], NULL, work, &workers[i]) == 0);
+        }
+        for (cl_uint i = 0; i < THREADS; i++)
+                CHECK(pthread_join(all[i], NULL) == 0);
+}
+
+/* A large allocation takes no memory before it is used. */
+static void large(struct api *a, cl_program program)
+{
+        cl_kernel add = api_kernel(program, "add");
+        cl_ulong most = 0;
+        OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL));
+        size_t size = most > (cl_ulong)64 << 30 ? (size_t)64 << 30 : (size_t)most;
+        cl_int err;
+        char *p = shared_alloc(a->context, a->devices[0], NULL, size, 0, &err);
+        OK(err);
+        cl_uint *middle = (cl_uint *)(void *)(p + size / 2 / PAGE * PAGE);
+        *middle = 5;
+        OK(set_pointer(add, 0, middle));
+        set_uint(add, 1, 6);
+        run(a->queues[0], add, 100);
+        OK(clFinish(a->queues[0]));
+        CHECK(*middle == 11);
+        p[size - 1] = 3;
+        CHECK(p[size - 1] == 3);
+        OK(free_blocking(a->context, p));
+        OK(clReleaseKernel(add));
+}
+
+#define INFO(pointer, name, type)                                                                 \
+        ({                                                                                        \
+                type info_value;                                                                  \
+                size_t info_size = 0;                                                             \
+                OK(alloc_info(a->context, pointer, name, sizeof(type), &info_value, &info_size)); \
+                CHECK(info_size == sizeof(type));                                                 \
+                info_value;                                                                       \
+        })
+
+static void queries(struct api *a)
+{
+        cl_device_id d = a->devices[0];
+        cl_bitfield can;
+        OK(clGetDeviceInfo(d, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, sizeof(can), &can, NULL));
+        CHECK(can & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL);
+        OK(clGetDeviceInfo(d, CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL, sizeof(can),
+                           &can, NULL));
+        CHECK(can & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL);
+        char *host = alloc(a, API_DEVICES_MAX, 1000), *shared = alloc(a, 0, 1000);
+        char *none = alloc(a, API_DEVICES_MAX + 1, 1000);
+        CHECK(INFO(host + 999, CL_MEM_ALLOC_TYPE_INTEL, cl_uint) == CL_MEM_TYPE_HOST_INTEL);
+        CHECK(INFO(host + 1, CL_MEM_ALLOC_BASE_PTR_INTEL, void *) == host);
+        CHECK(INFO(host, CL_MEM_ALLOC_DEVICE_INTEL, cl_device_id) == NULL);
+        CHECK(INFO(shared, CL_MEM_ALLOC_TYPE_INTEL, cl_uint) == CL_MEM_TYPE_SHARED_INTEL);
+        CHECK(INFO(shared, CL_MEM_ALLOC_DEVICE_INTEL, cl_device_id) == d);
+        CHECK(INFO(shared, CL_MEM_ALLOC_SIZE_INTEL, size_t) >= 1000);
+        CHECK(INFO(none, CL_MEM_ALLOC_TYPE_INTEL, cl_uint) == CL_MEM_TYPE_SHARED_INTEL);
+        CHECK(INFO(none, CL_MEM_ALLOC_DEVICE_INTEL, cl_device_id) == NULL);
+        OK(free_now(a->context, host));
+        OK(free_now(a->context, shared));
+        OK(free_blocking(a->context, none));
+        for (cl_uint align = 1; align <= 4096; align *= 2) {
+                cl_int err;
+                void *p = host_alloc(a->context, NULL, 100, align, &err);
+                OK(err);
+                CHECK((uintptr_t)p % align == 0);
+                OK(free_now(a->context, p));
+        }
+}
+
+/* Such memory is host memory for other calls, too. */
+static void as_host_memory(struct api *a, cl_program program)
+{
+        cl_kernel add = api_kernel(program, "add");
+        cl_command_queue q = a->queues[0];
+        cl_uint *p = alloc(a, 0, N * 4), *small = alloc(a, API_DEVICES_MAX, 64);
+        memset(p, 0, N * 4);
+        OK(set_pointer(add, 0, p));
+        set_uint(add, 1, 7);
+        run(q, add, N);
+        OK(clFinish(q));
+        cl_mem copy = api_buffer(a, CL_MEM_COPY_HOST_PTR, N * 4 - 400, p + 100);
+        cl_uint got = 0;
+        OK(clEnqueueReadBuffer(q, copy, CL_TRUE, N * 2, 4, &got, 0, NULL, NULL));
+        CHECK(got == 7);
+        /* An argument's value, and a pattern, that a kernel has written. */
+        memset(small, 0, 64);
+        OK(set_pointer(add, 0, small));
+        run(q, add, 16);
+        OK(clFinish(q));
+        OK(clSetKernelArg(add, 1, sizeof(cl_uint), small));
+        run(q, add, 16);
+        OK(clFinish(q));
+        OK(mem_fill(q, p, small, 4, N * 4, 0, NULL, NULL));
+        OK(clFinish(q));
+        CHECK(p[N - 1] == 14 && p[0] == 14);
+        OK(clReleaseMemObject(copy));
+        OK(clReleaseKernel(add));
+        OK(free_now(a->context, p));
+        OK(free_now(a->context, small));
+}
+
+static void errors(struct api *a)
+{
+        cl_context x = a->context;
+        cl_device_id d = a->devices[0];
+        const cl_mem_properties_intel unknown[] = { CL_MEM_ALLOC_TYPE_INTEL, 0, 0 };
+        const cl_mem_properties_intel both[] = { CL_MEM_ALLOC_FLAGS_INTEL,
+                                                 CL_MEM_ALLOC_INITIAL_PLACEMENT_DEVICE_INTEL |
+                                                         CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL,
+                                                 0 };
+        const cl_mem_properties_intel placed[] = { CL_MEM_ALLOC_FLAGS_INTEL,
+                                                   CL_MEM_ALLOC_INITIAL_PLACEMENT_HOST_INTEL, 0 };
+        cl_int err;
+        EXPECT_ERROR(CL_INVALID_CONTEXT, host_alloc(NULL, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_CONTEXT, shared_alloc(NULL, d, NULL, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_BUFFER_SIZE, host_alloc(x, NULL, 0, 0, &error));
+        EXPECT_ERROR(CL_INVALID_BUFFER_SIZE, shared_alloc(x, d, NULL, 0, 0, &error));
+        EXPECT_ERROR(CL_INVALID_BUFFER_SIZE, host_alloc(x, NULL, SIZE_MAX, 0, &error));
+        EXPECT_ERROR(CL_INVALID_BUFFER_SIZE, shared_alloc(x, d, NULL, SIZE_MAX, 0, &error));
+        EXPECT_ERROR(CL_INVALID_VALUE, host_alloc(x, NULL, 64, 3, &error));
+        EXPECT_ERROR(CL_INVALID_PROPERTY, host_alloc(x, unknown, 64, 0, &error));
+        EXPECT_ERROR(CL_INVALID_PROPERTY, shared_alloc(x, d, both, 64, 0, &error));
+        void *p = shared_alloc(x, d, placed, 64, 0, &err);
+        CHECK(err == CL_SUCCESS || err == CL_INVALID_PROPERTY); /* Intel's does not know it */
+        OK(free_now(x, p));
+        EXPECT(CL_INVALID_VALUE, free_now(x, &err));
+        EXPECT(CL_INVALID_CONTEXT, free_now(NULL, NULL));
+}
+
+/* Hints change nothing. */
+static void hints(struct api *a)
+{
+        cl_uint *p = alloc(a, 0, PAGE * 4), seven = 7;
+        p[0] = 1;
+        for (cl_uint i = 0; i < a->count; i++) {
+                cl_command_queue q = a->queues[i];
+                cl_int err = migrate(q, p, PAGE, 0, 0, NULL, NULL);
+                CHECK(err == CL_SUCCESS || err == CL_INVALID_VALUE); /* Intel's refuses no flags */
+                err = advise(q, p, PAGE, 0, 0, NULL, NULL);
+                CHECK(err == CL_SUCCESS || err == CL_INVALID_VALUE); /* and no advice */
+                OK(mem_fill(q, p + 1, &seven, 4, 4, 0, NULL, NULL));
+                OK(migrate(q, p, PAGE * 4, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL, NULL));
+                OK(clFinish(q));
+                CHECK(p[0] == i + 1 && p[1] == 7);
+                p[0]++;
+                p[1] = 0;
+        }
+        OK(free_now(a->context, p));
+}
+
+int main(void)
+{
+        struct api a = api_open(0);
+        cl_bitfield can = 0;
+        (void)clGetDeviceInfo(a.devices[0], CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, sizeof(can),
+                              &can, NULL);
+        if (!can) {
+                fprintf(stderr, "no unified shared memory\n");
+                return 77;
+        }
+        find_all(&a);
+        cl_program program = api_build(&a, source, "");
+        queries(&a);
+        errors(&a);
+        in_turn(&a, program);
+        reached(&a, program);
+        system_calls(&a, program);
+        as_host_memory(&a, program);
+        hints(&a);
+        large(&a, program);
+        threads(&a, program);
+        OK(clReleaseProgram(program));
+        api_close(&a);
+        return 0;
+}
