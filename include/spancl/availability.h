@@ -39,7 +39,11 @@ typedef void(CL_CALLBACK *spancl_availability_fn)(cl_device_id device, cl_bool a
  * that one that calls this: then it is the last time). Thread-safe. Costs nothing while nothing is lost but that a
  * thread sleeps on the connections when no other does.
  *
- * CL_INVALID_DEVICE     device is not a valid device of SpanCL's.
+ * device NULL: devices that join the platform later (servers that are found or added) get this callback, as if
+ * it had been set for each. Its first call for such a device says that it is available. Only devices that
+ * clGetDeviceIDs shows count. NULL as pfn_notify: further devices get none; devices that have it keep it.
+ *
+ * CL_INVALID_DEVICE     device is neither NULL nor a valid device of SpanCL's.
  * CL_INVALID_VALUE      pfn_notify is NULL and user_data is not. */
 CL_API_ENTRY cl_int CL_API_CALL clSetDeviceAvailabilityCallbackSPANCL(
         cl_device_id device, spancl_availability_fn pfn_notify, void *user_data);

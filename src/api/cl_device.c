@@ -7,6 +7,7 @@
 #include "core/client.h"
 #include "core/command/command_buffer.h"
 #include "core/device.h"
+#include "core/link/availability.h"
 #include "core/link/remote_info.h"
 #include "os/clock.h"
 
@@ -327,12 +328,18 @@ CL_API_ENTRY cl_int CL_API_CALL clGetHostTimer(cl_device_id device, cl_ulong *ho
 CL_API_ENTRY cl_int CL_API_CALL clSetDeviceAvailabilityCallbackSPANCL(
         cl_device_id device, spancl_availability_fn pfn_notify, void *user_data)
 {
-        if (!handle_is(device, HANDLE_DEVICE))
+        if (device && !handle_is(device, HANDLE_DEVICE))
                 return CL_INVALID_DEVICE;
         if (!pfn_notify && user_data)
                 return CL_INVALID_VALUE;
-        client_lock(device->client);
-        device_watch(device, pfn_notify, user_data);
-        client_unlock(device->client);
+        struct client *c = device ? device->client : client_get();
+        if (!c)
+                return CL_OUT_OF_HOST_MEMORY;
+        client_lock(c);
+        if (device)
+                device_watch(device, pfn_notify, user_data);
+        else
+                devices_watch_new(c, pfn_notify, user_data);
+        client_unlock(c);
         return CL_SUCCESS;
 }

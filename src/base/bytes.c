@@ -58,6 +58,15 @@ void buf_consume(struct buf *b, size_t n)
         b->size -= n < b->size ? n : b->size;
 }
 
+void buf_shrink(struct buf *b)
+{
+        uint8_t *p = b->size && b->size < b->cap ? mem_realloc(b->data, b->size) : NULL;
+        if (!p)
+                return;
+        b->data = p;
+        b->cap = b->size;
+}
+
 void buf_fini(struct buf *b)
 {
         mem_free(b->data);

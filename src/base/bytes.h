@@ -111,6 +111,9 @@ SP_NODISCARD int buf_put_padded(struct buf *b, const void *data, size_t size);
 /* Drop the first `n` bytes. */
 void buf_consume(struct buf *b, size_t n);
 
+/* Give back the room behind the bytes, when no more are expected. */
+void buf_shrink(struct buf *b);
+
 /* Free the memory; the buffer is empty and usable again. */
 void buf_fini(struct buf *b);
 

@@ -10,6 +10,8 @@ const struct argument_option argument_options[] = {
         { "--server", "S",
           "use this server, not those of SPANCL_SERVERS; the option may occur several times" },
         { "--quick", "", "do not measure the bandwidth of the links" },
+        { "--discover", "",
+          "show also the servers that discovery finds, and why each device is or is not taken" },
         { "--watch", "", "go on, and show what changes" },
         { "--json", "", "print a JSON object for each server or check, in one line" },
         { "--once", "", "print one table and exit" },

@@ -7,6 +7,7 @@
 #include "cli/discover.h"
 #include "cli/doctor.h"
 #include "cli/document.h"
+#include "cli/drain.h"
 #include "cli/keys.h"
 #include "cli/list.h"
 #include "cli/pair.h"
@@ -15,7 +16,7 @@
 #include "cli/use.h"
 
 static const struct command commands[] = {
-        { "list", "[--server S]... [--quick]",
+        { "list", "[--server S]... [--quick] | --discover",
           "show the servers, their devices, and the latency and bandwidth of each link",
           command_list },
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
@@ -46,6 +47,11 @@ static const struct command commands[] = {
           "show the servers that discovery finds, and which ones this user may use; SOURCES are those "
           "of SPANCL_DISCOVERY, or mdns",
           command_discover },
+        { "drain", "[HOST[:PORT]]",
+          "have a server take no new sessions and end with the last one; clients learn that and use other "
+          "servers. Only the user who runs spancld may: on its host, or from another one with a key that counts "
+          "as the server's own; without HOST: localhost",
+          command_drain },
         { "keys", "DIR",
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",

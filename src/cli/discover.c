@@ -6,26 +6,20 @@
 
 #include "base/mem.h"
 #include "cli/command.h"
+#include "cli/discover.h"
 #include "cli/json_output.h"
 #include "config/servers.h"
-#include "discovery/discovery.h"
 #include "os/clock.h"
 #include "os/condition.h"
 #include "os/file.h"
 
-enum { SETTLE_MS = 3000, TEXT_MAX = 160, PLACE_MAX = 80 };
-
-struct item {
-        struct discovered record;
-        const char *source;
-        enum discovered_use use;
-};
+enum { SETTLE_MS = 3000, TEXT_MAX = DISCOVER_TEXT_MAX, PLACE_MAX = DISCOVER_PLACE_MAX };
 
 /* The servers, as discovery has reported them last. */
 struct view {
         struct lock lock;
         struct condition changed;
-        struct item *items;
+        struct discover_item *items;
         size_t count;
         bool settled, news;
 };
@@ -33,7 +27,7 @@ struct view {
 static bool on_found(void *user, const struct discovery_item *items, size_t count, bool settled)
 {
         struct view *v = user;
-        struct item *copy = mem_zalloc((count + 1) * sizeof(*copy));
+        struct discover_item *copy = mem_zalloc((count + 1) * sizeof(*copy));
         for (size_t i = 0; copy && i < count; i++) {
                 copy[i].record = *items[i].record;
                 copy[i].source = items[i].source;
@@ -65,14 +59,14 @@ static const char *types_of(const struct discovered *d, char ret[TEXT_MAX])
         return ret;
 }
 
-static const char *place_of(const struct discovered *d, char ret[PLACE_MAX])
+const char *discover_place(const struct discovered *d, char ret[PLACE_MAX])
 {
         snprintf(ret, PLACE_MAX, strchr(d->addresses[0], ':') ? "[%s]:%u" : "%s:%u",
                  d->addresses[0], d->port);
         return ret;
 }
 
-static const char *state_of(const struct item *i, char ret[TEXT_MAX])
+const char *discover_state(const struct discover_item *i, char ret[TEXT_MAX])
 {
         char place[PLACE_MAX];
         switch (i->use) {
@@ -80,7 +74,8 @@ static const char *state_of(const struct item *i, char ret[TEXT_MAX])
         case DISCOVERED_USED_HERE:
                 return "used by default";
         case DISCOVERED_NOT_PAIRED:
-                snprintf(ret, TEXT_MAX, "not paired: spancl pair %s", place_of(&i->record, place));
+                snprintf(ret, TEXT_MAX, "not paired: spancl pair %s",
+                         discover_place(&i->record, place));
                 return ret;
         case DISCOVERED_FOREIGN:
                 return "not usable: pocl";
@@ -93,7 +88,7 @@ static const char *state_of(const struct item *i, char ret[TEXT_MAX])
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-static void print_line(const char *event, const struct item *i)
+static void print_line(const char *event, const struct discover_item *i)
 {
         const struct discovered *d = &i->record;
         char types[TEXT_MAX], state[TEXT_MAX];
@@ -115,12 +110,13 @@ static void print_line(const char *event, const struct item *i)
                         printf(",\"protocol\":%" PRIu64, d->protocol);
                 printf(",\"load\":%" PRIu64, d->load);
                 json_output_member(',', "kind", d->kind == DISCOVERED_POCL ? "pocl" : "spancl");
-                json_output_member(',', "state", state_of(i, state));
+                json_output_member(',', "state", discover_state(i, state));
         }
         printf("}\n");
 }
 
-static const struct item *find(const struct item *items, size_t count, const struct item *like)
+static const struct discover_item *find(const struct discover_item *items, size_t count,
+                                        const struct discover_item *like)
 {
         for (size_t i = 0; i < count; i++)
                 if (items[i].source == like->source && !strcmp(items[i].record.id, like->record.id))
@@ -131,8 +127,8 @@ static const struct item *find(const struct item *items, size_t count, const str
 static void print_changes(const struct view *old, const struct view *now)
 {
         for (size_t i = 0; i < now->count; i++) {
-                const struct item *it = &now->items[i];
-                const struct item *had = find(old->items, old->count, it);
+                const struct discover_item *it = &now->items[i];
+                const struct discover_item *had = find(old->items, old->count, it);
                 if (!had || had->use != it->use ||
                     memcmp(&had->record, &it->record, sizeof(it->record)) != 0)
                         print_line(had ? "changes" : "appears", it);
@@ -152,8 +148,8 @@ static void print_table(const struct view *now, bool watch)
                 const struct discovered *d = &now->items[i].record;
                 char place[PLACE_MAX], types[TEXT_MAX], state[TEXT_MAX];
                 printf("%-19s %-11.11s %-27s %-17.16s %-9s %5" PRIu64 "  %s\n", d->name,
-                       now->items[i].source, place_of(d, place), *d->key ? d->key : "-",
-                       types_of(d, types), d->load, state_of(&now->items[i], state));
+                       now->items[i].source, discover_place(d, place), *d->key ? d->key : "-",
+                       types_of(d, types), d->load, discover_state(&now->items[i], state));
                 for (unsigned k = 1; k < d->address_count; k++)
                         printf("%32s%s\n", "", d->addresses[k]);
         }
@@ -198,6 +194,37 @@ static void show(struct view *v, bool watch, bool json)
         mem_free(shown.items);
 }
 
+/* Begin to search, with `v` as the place of what is found. */
+static int begin(const char *sources, struct view *v, struct discovery **ret)
+{
+        char *error = NULL;
+        lock_init(&v->lock);
+        condition_init(&v->changed);
+        int r = discovery_new(*sources && strcmp(sources, "auto") ? sources : "mdns", on_found, v,
+                              ret, &error);
+        if (r < 0) {
+                fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
+                mem_free(error);
+                condition_fini(&v->changed);
+        }
+        return r;
+}
+
+int discover_once(struct discover_item **ret_items, size_t *ret_count,
+                  struct discovery **ret_discovery)
+{
+        static struct view v; /* the discovery's thread has it until discovery_free */
+        struct view now;
+        v = (struct view){ 0 };
+        int r = begin(config_sources(), &v, ret_discovery);
+        if (r < 0)
+                return r;
+        take(&v, true, &now);
+        *ret_items = now.items;
+        *ret_count = now.count;
+        return 0;
+}
+
 int command_discover(int argc, char **argv)
 {
         const char *sources = config_sources();
@@ -213,18 +240,10 @@ int command_discover(int argc, char **argv)
                         return command_usage("discover");
                 }
         }
-        struct view v = { .lock = LOCK_INIT };
+        struct view v = { 0 };
         struct discovery *d;
-        char *error = NULL;
-        condition_init(&v.changed);
-        int r = discovery_new(*sources && strcmp(sources, "auto") ? sources : "mdns", on_found, &v,
-                              &d, &error);
-        if (r < 0) {
-                fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
-                mem_free(error);
-                condition_fini(&v.changed);
+        if (begin(sources, &v, &d) < 0)
                 return 2;
-        }
         show(&v, watch, json);
         discovery_free(d);
         mem_free(v.items);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/list_found.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/stats_query.h"
@@ -126,6 +127,8 @@ int command_list(int argc, char **argv)
         struct queried at;
         bool quick = false;
         size_t failed = 0;
+        if (argc == 1 && !strcmp(argv[0], "--discover"))
+                return list_found(options_timeout());
         if (options_query("list", argc, argv, "--quick", &quick, &at) < 0)
                 return 2;
         for (size_t k = 0; k < at.count; k++)

@@ -82,6 +82,8 @@ static bool read_term(struct device_filter *f, const char *p, size_t n)
                 return false;
         if (is_word(p, n, "latency"))
                 f->order = DEVICE_ORDER_LATENCY;
+        else if (is_word(p, n, "load"))
+                f->order = DEVICE_ORDER_LOAD;
         else if (is_word(p, n, "memory"))
                 f->order = DEVICE_ORDER_MEMORY;
         return f->order != DEVICE_ORDER_FOUND;
@@ -104,7 +106,7 @@ int device_filter_parse(const char *text, const char *origin, struct device_filt
                 return config_fail(ret_error,
                                    "%s: '%.*s' is not a term, or one too many: it takes gpu, cpu, "
                                    "accelerator, custom, vendor=GLOB, name=GLOB, memory>=GIB, "
-                                   "count=N and order=latency|memory, separated by commas",
+                                   "count=N and order=latency|load|memory, separated by commas",
                                    origin, (int)(last - first < 100 ? last - first : 100), first);
         }
         return 0;
@@ -151,6 +153,16 @@ static bool any_matches(const struct device_filter *f, bool vendor, const char *
 
 bool device_filter_takes(const struct device_filter *f, const struct device_traits *t)
 {
-        return (!f->types || f->types & t->type) && t->memory >= f->memory_min &&
-               any_matches(f, true, t->vendor) && any_matches(f, false, t->name);
+        return !device_filter_refuses(f, t);
+}
+
+const char *device_filter_refuses(const struct device_filter *f, const struct device_traits *t)
+{
+        if (f->types && !(f->types & t->type))
+                return "type";
+        if (t->memory < f->memory_min)
+                return "memory";
+        if (!any_matches(f, true, t->vendor))
+                return "vendor";
+        return any_matches(f, false, t->name) ? NULL : "name";
 }

@@ -21,7 +21,12 @@ struct device_filter {
         cl_device_type types; /* 0: all */
         cl_ulong memory_min;  /* bytes */
         cl_uint count_max;    /* CL_UINT_MAX: any number */
-        enum { DEVICE_ORDER_FOUND, DEVICE_ORDER_LATENCY, DEVICE_ORDER_MEMORY } order;
+        enum {
+                DEVICE_ORDER_FOUND,
+                DEVICE_ORDER_LATENCY,
+                DEVICE_ORDER_LOAD, /* sessions of the server */
+                DEVICE_ORDER_MEMORY,
+        } order;
 };
 
 /* Read a filter; "" takes all devices. `origin` names the text in messages. SP_E_INVAL with *ret_error, which the
@@ -38,5 +43,8 @@ struct device_traits {
 
 /* Return true if the device passes. The number of devices does not count here. */
 bool device_filter_takes(const struct device_filter *f, const struct device_traits *t);
+
+/* The kind of term that the device does not pass, for people; NULL: it passes. */
+const char *device_filter_refuses(const struct device_filter *f, const struct device_traits *t);
 
 #endif

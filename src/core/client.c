@@ -8,6 +8,7 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/device.h"
+#include "core/link/availability.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
 #include "core/link/io.h"
@@ -19,6 +20,8 @@
 #include "core/stats.h"
 #include "core/tracing.h"
 #include "trace/trace.h"
+
+enum { PUMPS_OF_ALL = 64 }; /* so often the receiver looks at all servers without polling */
 
 /* ---- the lock, ids, time -------------------------------------------------------------------- */
 
@@ -74,12 +77,20 @@ void client_flush(struct client *c)
                 server_send(c->servers[i]);
 }
 
-static bool client_receive(struct client *c) REQUIRES(client_held)
+/* Is something due from the server? */
+static bool is_awaited(const struct server *s)
+{
+        return s->used || s->state != SERVER_UP || s->lost_status;
+}
+
+/* `all`: also from servers that no context uses. With many of them that costs as many system calls. */
+static bool client_receive(struct client *c, bool all) REQUIRES(client_held)
 {
         bool got = false;
         servers_refuse(c);
         for (unsigned i = 0; i < c->server_count; i++)
-                got |= server_receive(c->servers[i]);
+                if (all || is_awaited(c->servers[i]))
+                        got |= server_receive(c->servers[i]);
         return got;
 }
 
@@ -92,8 +103,9 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
         c->wait.progress_pumping = progress_thread;
         servers_tick(c);
         client_flush(c);
-        /* The waiter may have waited only for the sending. */
-        if (!client_receive(c) && !(done && done(arg))) {
+        /* The waiter may have waited only for the sending. Poll finds what the other servers have sent. */
+        bool all = c->requests.count || ++c->wait.pumps % PUMPS_OF_ALL == 0;
+        if (!client_receive(c, all) && !(done && done(arg))) {
                 for (unsigned i = 0; i < c->server_count; i++)
                         if (c->servers[i]->state != SERVER_LOST && c->servers[i]->link)
                                 links[count++] = c->servers[i]->link;
@@ -103,7 +115,7 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
                 c->wait.sleeping = true;
                 c->io->wait(c->io_user, links, count, !progress_thread, deadline_ns, &c->lock);
                 c->wait.sleeping = false;
-                client_receive(c);
+                client_receive(c, true);
         }
         c->wait.pumping = c->wait.progress_pumping = false;
         if (progress_thread ? c->wait.waiters : c->wait.waiters > 1)
@@ -116,7 +128,7 @@ bool client_poll(struct client *c)
         if (c->wait.pumping)
                 return false; /* the receiver does it */
         c->wait.pumping = true;
-        bool received = client_receive(c);
+        bool received = client_receive(c, true);
         c->wait.pumping = false;
         if (c->wait.waiters)
                 condition_broadcast(&c->wait.changed);
@@ -219,6 +231,8 @@ static bool is_better(const struct client *c, cl_device_id a, cl_device_id b) RE
         switch (c->devices.filter.order) {
         case DEVICE_ORDER_LATENCY:
                 return latency(a) < latency(b);
+        case DEVICE_ORDER_LOAD:
+                return a->server->load < b->server->load;
         case DEVICE_ORDER_MEMORY:
                 return device_number(a, CL_DEVICE_GLOBAL_MEM_SIZE) >
                        device_number(b, CL_DEVICE_GLOBAL_MEM_SIZE);
@@ -270,6 +284,16 @@ static void choose_devices(struct client *c) REQUIRES(client_held)
                 if (d->listed)
                         c->devices.list[c->devices.count++] = d;
         }
+}
+
+void client_show_devices(struct client *c, struct server *s)
+{
+        if (!c->connected)
+                return; /* the first query of devices does it, in their order */
+        choose_devices(c);
+        for (cl_uint i = 0; i < s->device_count; i++)
+                if (s->devices[i]->listed)
+                        device_joined(s->devices[i]);
 }
 
 static bool connect_finished(void *arg) REQUIRES(client_held)

@@ -77,6 +77,9 @@ uint64_t client_new_id(struct client *c, enum object_type type) REQUIRES(client_
 struct server;
 SP_NODISCARD int client_add_devices(struct client *c, struct server *s) REQUIRES(client_held);
 
+/* Decide which devices of a server that was added later the program sees, and tell it of them. */
+void client_show_devices(struct client *c, struct server *s) REQUIRES(client_held);
+
 /* Wait until done(arg) returns true. The wait sends unsent messages; it receives and dispatches on
  * this thread when no other thread does. Releases the lock while it sleeps. */
 void client_wait(struct client *c, bool (*done)(void *arg), void *arg) REQUIRES(client_held);

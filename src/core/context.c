@@ -53,8 +53,10 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
         x->property_count = params->properties ? params->property_count : 0;
         x->notify = params->notify;
         x->notify_data = params->notify_data;
-        for (cl_uint i = 0; i < x->device_count; i++)
+        for (cl_uint i = 0; i < x->device_count; i++) {
                 device_hold(x->devices[i]);
+                x->devices[i]->server->used++;
+        }
         list_init(&x->domain_queues);
         list_init(&x->svm_chunks);
         list_init(&x->views.touched);
@@ -115,8 +117,10 @@ void context_unhold(cl_context x)
                 list_remove(&q->link);
                 mem_free(q);
         }
-        for (cl_uint i = 0; i < x->device_count; i++)
+        for (cl_uint i = 0; i < x->device_count; i++) {
+                x->devices[i]->server->used--;
                 device_unhold(x->devices[i]);
+        }
         x->h.type = 0; /* "this context is no longer valid" in its callbacks */
         if (!x->destructors) {
                 destroy(x);

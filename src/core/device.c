@@ -559,6 +559,17 @@ static int take_all(cl_device_id d)
         return *device_text(d, CL_DEVICE_NAME) ? 0 : SP_E_PROTO;
 }
 
+/* Append the values of the protocol's own. */
+static int keep_own(struct bytes info, struct buf *out)
+{
+        struct info_entry e;
+        int r = 0;
+        while (!r && info_next(&info, &e))
+                if (e.key >= 0x10000)
+                        r = info_put(out, e.key, e.value.data, e.value.size);
+        return r;
+}
+
 int device_new(struct client *c, struct server *s, struct bytes info, cl_device_id *ret)
 {
         cl_device_id d = mem_zalloc(sizeof(*d));
@@ -569,7 +580,6 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->client = c;
         d->server = s;
         d->index = (unsigned)info_u64(info, INFO_DEVICE_NUMBER, 0);
-        d->info = info;
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
         d->accepts = info_u64(info, INFO_DEVICE_ACCEPTS, 0);
@@ -583,6 +593,10 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         int r = device_mask(info, &d->mirror);
         if (!r)
                 r = device_place_put(&place, &d->mirror);
+        if (!r)
+                r = keep_own(info, &d->mirror);
+        buf_shrink(&d->mirror);
+        d->info = bytes_of(d->mirror.data, d->mirror.size);
         if (!r)
                 r = take_all(d);
         if (r < 0) {
@@ -599,7 +613,6 @@ void device_free(cl_device_id d)
                 return;
         list_remove(&d->link);
         buf_fini(&d->mirror);
-        buf_fini(&d->own_info);
         handle_free(&d->h, sizeof(*d));
 }
 
@@ -628,16 +641,10 @@ void device_unhold(cl_device_id d)
 static int sub_device_new(cl_device_id parent, struct bytes info, cl_device_id *ret)
         REQUIRES(client_held)
 {
-        struct buf own = { 0 };
         cl_device_id d;
-        int r = buf_put(&own, info.data, info.size);
-        if (!r)
-                r = device_new(parent->client, parent->server, bytes_of(own.data, own.size), &d);
-        if (r < 0) {
-                buf_fini(&own);
+        int r = device_new(parent->client, parent->server, info, &d);
+        if (r < 0)
                 return r;
-        }
-        d->own_info = own;
         d->parent = parent;
         /* As svm_settle decided; and one domain only may choose addresses. */
         if (d->svm != parent->svm || d->svm == INFO_SVM_OWN_ADDRESSES)
@@ -701,7 +708,7 @@ static bool next_fixed(struct bytes *b, struct info_entry *e)
         bool more;
         do
                 more = info_next(b, e);
-        while (more && (may_change(e->key) ||
+        while (more && (e->key >= 0x10000 || may_change(e->key) ||
                         (e->key == CL_DEVICE_UUID_KHR && device_place_made(e->value))));
         return more;
 }

@@ -65,7 +65,7 @@ cl_int device_partition(cl_device_id d, const cl_device_partition_property *prop
  * be. For device_new and tests. SP_E_NOMEM. */
 SP_NODISCARD int device_mask(struct bytes native, struct buf *out);
 
-/* One device from its INFO_DEVICE block, which stays where it is while the device lives.
+/* One device from its INFO_DEVICE block, which is copied.
  * SP_E_NOMEM, SP_E_PROTO (the block lacks what a device must have). device_free takes NULL. */
 SP_NODISCARD int device_new(struct client *c, struct server *s, struct bytes info,
                             cl_device_id *ret);

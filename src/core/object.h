@@ -75,10 +75,9 @@ struct _cl_device_id {
         struct server *server;
         unsigned index;      /* number on the server */
         unsigned domain;     /* number of the native context on the server */
-        struct bytes info;   /* its INFO_DEVICE block; borrowed from the server, or in `own_info` */
+        struct bytes info;   /* all of `mirror` */
         cl_device_id parent; /* of a sub-device, held; NULL: it is none */
         struct list link;    /* of a sub-device: the server's */
-        struct buf own_info; /* of a sub-device */
         cl_device_type type;
         bool available;
         bool listed;        /* clGetDeviceIDs has shown it (client.c) */
@@ -95,7 +94,9 @@ struct _cl_device_id {
                 bool due;  /* `call` is deferred */
                 struct deferred call;
         } watch;
-        struct buf mirror; /* the answers of clGetDeviceInfo: `info` with core/device.c's masks */
+        /* The answers of clGetDeviceInfo, which are the server's with core/device.c's masks; then the INFO_*
+         * values of the device's INFO_DEVICE block. */
+        struct buf mirror;
         /* often asked */
         size_t max_work_group_size, max_work_item_sizes[3];
         unsigned max_work_item_dimensions;

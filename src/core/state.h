@@ -52,6 +52,7 @@ struct client {
                 bool pumping;     /* a thread receives */
                 bool progress_pumping; /* it is the progress thread */
                 bool sleeping;         /* in io->wait */
+                unsigned pumps;        /* rounds of the receiver */
         } wait GUARDED_BY(client_held);
         struct client *abandoned_next; /* guarded by client.c's global lock */
 
@@ -97,6 +98,9 @@ struct client {
         struct {
                 cl_device_id telling; /* the callback about it runs */
                 thread_id teller;
+                spancl_availability_fn
+                        fn; /* that devices get which join the platform; NULL: none */
+                void *user_data;
                 unsigned watched; /* devices with a callback */
         } availability GUARDED_BY(client_held);
 

@@ -11,6 +11,9 @@ enum control_kind {
         CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
                                    * identity and Unix socket, its state */
         CONTROL_STOP = 'S',       /* end the session; the reason as text */
+        /* Before its first connection: the number of other sessions, 8 bytes. */
+        CONTROL_LOAD = 'L',
+        CONTROL_DRAIN = 'G', /* notify the client that spancld drains */
         /* Other sessions run beside this one; without a byte: no other does any more. */
         CONTROL_SHARED = 'H',
         /* Both ways: a query for this server's statistics. The request is a number. Each answer

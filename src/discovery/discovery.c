@@ -36,6 +36,7 @@ struct discovery {
         struct source sources[DISCOVERY_SOURCES_MAX];
         size_t source_count;
         int wake; /* os/wakeup.h */
+        int keys; /* os/watch.h: the folder of the keys; -1: it can't be watched */
         atomic_bool ending;
         thread_id thread;
         bool started;
@@ -146,10 +147,18 @@ static bool read_source(struct source *s)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Call `changed`, and return its result. */
+/* The folder of the keys may be a new one. */
+static void watch_keys(struct discovery *d)
+{
+        if (d->keys >= 0)
+                file_close(d->keys);
+        d->keys = trust_watch();
+}
+
+/* Call `changed`. Returns what `changed` returns, or true if servers may be paired without the thread's notice. */
 static bool notify(struct discovery *d)
 {
-        size_t count = 0, n = 0;
+        size_t count = 0, n = 0, strangers = 0;
         bool settled = true;
         for (size_t i = 0; i < d->source_count; i++) {
                 count += d->sources[i].records.count;
@@ -169,11 +178,12 @@ static bool notify(struct discovery *d)
                                 .source = s->name,
                                 .use = trust_judge(&d->trust, record, s->local),
                         };
+                        strangers += items[n - 1].use == DISCOVERED_NOT_PAIRED;
                 }
         }
         bool again = d->changed(d->user, items, count, settled);
         mem_free(items);
-        return again;
+        return again || (strangers && d->keys < 0);
 }
 
 static void *run(void *arg)
@@ -182,20 +192,25 @@ static void *run(void *arg)
         bool again = notify(d), changed = false;
         uint64_t notified_ns = clock_now_ns();
         for (;;) {
-                struct pollfd p[DISCOVERY_SOURCES_MAX + 1] = { { .fd = d->wake,
-                                                                 .events = POLLIN } };
+                struct pollfd p[DISCOVERY_SOURCES_MAX + 2] = {
+                        { .fd = d->wake, .events = POLLIN }, { .fd = d->keys, .events = POLLIN }
+                };
                 for (size_t i = 0; i < d->source_count; i++)
-                        p[i + 1] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
+                        p[i + 2] = (struct pollfd){ .fd = d->sources[i].fd, .events = POLLIN };
                 uint64_t at = notified_ns + (changed ? NOTIFY_NS : DISCOVERY_AGAIN_MS * 1000000ull);
-                int n = poll_until(p, d->source_count + 1, changed || again ? at : UINT64_MAX);
+                int n = poll_until(p, d->source_count + 2, changed || again ? at : UINT64_MAX);
                 if (n > 0 && p[0].revents) {
                         wakeup_clear(d->wake);
+                        changed = true;
+                }
+                if (n > 0 && p[1].revents) {
+                        watch_keys(d);
                         changed = true;
                 }
                 if (atomic_load(&d->ending))
                         return NULL;
                 for (size_t i = 0; i < d->source_count && n > 0; i++)
-                        if (p[i + 1].revents)
+                        if (p[i + 2].revents)
                                 changed |= read_source(&d->sources[i]);
                 /* Hosts of the network decide how often records change. */
                 uint64_t now = clock_now_ns();
@@ -219,6 +234,7 @@ int discovery_new(const char *sources, discovery_fn changed, void *user, struct 
         d->changed = changed;
         d->user = user;
         d->wake = wakeup_new();
+        d->keys = trust_watch();
         int r = d->wake < 0 ? SP_E_LIMIT : 0;
         for (const char *p = sources + strspn(sources, blanks); *p && !r; p += strspn(p, blanks)) {
                 size_t size = strcspn(p, blanks);
@@ -251,6 +267,8 @@ void discovery_abandon(struct discovery *d)
                         file_close(d->sources[i].fd);
         if (d->wake >= 0)
                 file_close(d->wake);
+        if (d->keys >= 0)
+                file_close(d->keys);
 }
 
 struct discovery *discovery_free(struct discovery *d)

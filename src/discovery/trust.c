@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/loopback.h"
 #include "base/mem.h"
+#include "os/watch.h"
 #include "proto/wire.h"
 #include "transport/address.h"
 #include "transport/tls.h"
@@ -40,6 +41,19 @@ void trust_read(struct trust *t)
         }
         if (!*t->own)
                 read_own(t, folder);
+}
+
+int trust_watch(void)
+{
+        char folder[KEYS_PATH_MAX];
+        if (keys_folder(NULL, folder) < 0)
+                return -1;
+        int watch = watch_new(folder);
+        char *name = strrchr(folder, '/');
+        if (watch >= 0 || !name || name == folder)
+                return watch;
+        *name = 0;
+        return watch_new(folder);
 }
 
 void trust_fini(struct trust *t)

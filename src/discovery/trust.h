@@ -25,6 +25,9 @@ struct trust {
 void trust_read(struct trust *t);
 void trust_fini(struct trust *t);
 
+/* Watch the folder of the keys (os/watch.h), or its parent while there is none. -1: nothing can be watched. */
+int trust_watch(void);
+
 /* Decide whether the server may be used. `local`: the record is this user's word (a file, a program), not the
  * network's. Only such a record may name a server without a known key, and only on loopback:
  * anybody on the network can announce that 127.0.0.1 is a server. */

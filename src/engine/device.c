@@ -65,6 +65,22 @@ static int put_device(struct engine *e, unsigned number, struct buf *out)
         return r;
 }
 
+static int put_load(struct engine *e, struct buf *out)
+{
+        size_t mark;
+        int r = info_begin(out, INFO_SERVER, &mark);
+        if (!r)
+                r = info_put_u64(out, INFO_SERVER_SESSIONS, atomic_load(&e->load));
+        if (!r)
+                info_end(out, mark);
+        return r;
+}
+
+void engine_set_load(struct engine *e, uint64_t sessions)
+{
+        atomic_store(&e->load, sessions);
+}
+
 static void answer(struct peer *p, uint64_t request, int status, struct buf *info)
         REQUIRES(engine_held)
 {
@@ -81,6 +97,8 @@ int engine_handle_server_info_query(void *user, const struct wire_server_info_qu
         int r = 0;
         for (unsigned i = 0; i < e->device_count && !r; i++)
                 r = put_device(e, i, &info);
+        if (!r)
+                r = put_load(e, &info);
         answer(p, m->request, r, &info);
         return 0;
 }

@@ -151,6 +151,9 @@ struct backend *engine_backend(struct engine *e);
 /* The number of devices that the backend found, without sub-devices. No lock. */
 unsigned engine_device_count(const struct engine *e);
 
+/* The server has so many other sessions, which server_info tells the client. No lock. */
+void engine_set_load(struct engine *e, uint64_t sessions);
+
 /* Give the number and name by which the backend's filter knows a device (backend_ops.device.label).
  * Return false if they are not known. No lock. */
 bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,

@@ -155,6 +155,7 @@ struct engine {
         bool closing GUARDED_BY(engine_held);      /* engine_free runs: the engine starts nothing */
         bool notices GUARDED_BY(engine_held);      /* the client takes them */
         uint64_t activity GUARDED_BY(engine_held); /* counts what arrives */
+        _Atomic uint64_t load; /* other sessions of this server, as engine_set_load was told */
 
         struct map sub_devices
                 GUARDED_BY(engine_held); /* device.c: those that the client may name, by number */

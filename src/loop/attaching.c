@@ -196,6 +196,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                 l->process.closed = false;
                 serving_know_process(l, conn_process(c->lanes.links[0].conn));
                 l->attach.heard = true;
+                l->drain.understood = m->features & FEATURE_DRAIN;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
                  (int)m->name.size, (const char *)m->name.data,

@@ -14,8 +14,9 @@ struct fabric_choice;
 enum dial_role {
         DIAL_CLIENT = 0,
         DIAL_PEER = 1,
-        DIAL_LOOK = 2, /* HELLO_ROLE_LOOK */
-        DIAL_PAIR = 3, /* HELLO_ROLE_PAIR */
+        DIAL_LOOK = 2,  /* HELLO_ROLE_LOOK */
+        DIAL_PAIR = 3,  /* HELLO_ROLE_PAIR */
+        DIAL_DRAIN = 4, /* HELLO_ROLE_DRAIN */
 };
 
 /* In the order of SPANCL_CHECKSUM's values. */
@@ -45,6 +46,7 @@ struct dial_params {
         const char *name; /* of this program, for the server's log; NULL: none */
         bool own_user;    /* refuse a Unix socket whose listener is neither this user nor root */
         bool share;       /* go on over shared memory if the server agrees (transport_shm) */
+        bool drains;      /* this side understands `drain` */
         bool packs;       /* this side unpacks FRAME_PACKED */
         enum checking checks;               /* of data that comes over TCP without TLS */
         const struct fabric_choice *fabric; /* offered (transport/fabric.h); NULL: none */

@@ -20,6 +20,7 @@ enum {
         EARLY_WAIT_MS = 8000,
         OUTPUT_MAX = 1 << 20, /* bytes of printf text in one message */
         FAREWELL_MS = 1000,
+        EMPTY_NS = 1000000000,         /* an empty session lasts so long while spancld drains */
         POLL_MAX = 2 + LANES_POLL_MAX, /* entries of one channel, and ours */
         PROCESS_PAUSE_MIN_NS = 1000000,
         PROCESS_PAUSE_MAX_NS = 1000000000,
@@ -314,6 +315,35 @@ static void begin_farewell(struct server_loop *l, int status, const char *text)
                 serving_end(l, status, "%s", text);
 }
 
+/* Does the session hold nothing that its client has made? */
+static bool is_empty(struct server_loop *l) REQUIRES(l->lock, engine_held)
+{
+        struct engine_counts n;
+        engine_get_counts(l->engine, &n);
+        return !(n.objects | n.events | n.transfers | n.commands_held | n.commands_running);
+}
+
+/* spancld drains: notify the client. A session in which nothing is or comes for EMPTY_NS ends: its client may never
+ * look at its connection again. */
+static void drain(struct server_loop *l) REQUIRES(l->lock, engine_held)
+{
+        static const char text[] =
+                "it drains: it takes no new sessions, and ends with the last one";
+        if (!atomic_load(&l->drain.due) || !l->attach.claimed || l->farewell.until_ns != UINT64_MAX)
+                return;
+        if (l->drain.understood && !l->drain.told)
+                l->drain.told = session_send(engine_session(l->engine), drain,
+                                             .text = bytes_str(text)) == 0;
+        uint64_t now = clock_now_ns();
+        if (!is_empty(l))
+                l->drain.until_ns = UINT64_MAX;
+        else if (l->drain.until_ns == UINT64_MAX)
+                l->drain.until_ns = now + EMPTY_NS;
+        else if (now >= l->drain.until_ns)
+                begin_farewell(l, SP_E_GONE,
+                               "the server drains, and the session had nothing there");
+}
+
 /* After the order to stop: notify the client, and wait until it closes the connection. If this side
  * closed first, with unread bytes of the client, the last message would be lost (RFC 1122,
  * 4.2.2.13). */
@@ -358,8 +388,10 @@ static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_he
             l->process.ask_ns < d)
                 d = l->process.ask_ns;
         uint64_t engine = engine_deadline(l->engine);
-        if (l->farewell.until_ns == UINT64_MAX)
+        if (l->farewell.until_ns == UINT64_MAX) {
                 d = engine < d ? engine : d;
+                d = l->drain.until_ns < d ? l->drain.until_ns : d;
+        }
         list_each(a, &l->early, struct arrival, link)
         {
                 if (a->deadline_ns < d)
@@ -485,6 +517,7 @@ static void *loop_thread(void *arg)
                 peering_see_to(l);
                 expire(l);
                 tick(l);
+                drain(l);
                 bool more = flush_all(l, true);
                 farewell(l);
                 await_client(l);
@@ -543,7 +576,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                 return SP_E_NOMEM;
         }
         l->params = *params;
-        l->linger_ns = l->farewell.until_ns = UINT64_MAX;
+        l->linger_ns = l->farewell.until_ns = l->drain.until_ns = UINT64_MAX;
         l->arena.fd = l->process.fd = -1;
         l->answer_ns = serving_option(l, CONFIG_answer_timeout) * 1000000;
         l->spin_ns = serving_option(l, CONFIG_spin) * 1000;
@@ -700,6 +733,17 @@ void server_loop_stop(struct server_loop *l, const char *text)
         snprintf(l->box->stop_text, sizeof(l->box->stop_text), "%s", text);
         lock_release(&l->box->lock);
         box_wake(l->box);
+}
+
+void server_loop_drain(struct server_loop *l)
+{
+        atomic_store(&l->drain.due, true);
+        box_wake(l->box);
+}
+
+void server_loop_load(struct server_loop *l, uint64_t sessions)
+{
+        engine_set_load(l->engine, sessions);
 }
 
 void server_loop_share(struct server_loop *l, bool shared)

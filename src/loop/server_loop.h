@@ -61,6 +61,13 @@ SP_NODISCARD int server_loop_connect(struct server_loop *l, const struct dial_pa
  * a second, then call `ended` with SP_E_GONE. Returns at once. */
 void server_loop_stop(struct server_loop *l, const char *text);
 
+/* Notify the client that the server takes no new sessions and ends with the last one, if the client
+ * understands it. The session goes on, but ends when it has been empty for a second. Any thread. */
+void server_loop_drain(struct server_loop *l);
+
+/* This server has so many other sessions: the client learns it with the devices. Any thread. */
+void server_loop_load(struct server_loop *l, uint64_t sessions);
+
 /* Use the client's account (engine/account.h), before the first connection. Any thread. */
 void server_loop_use_account(struct server_loop *l, const struct account *a);
 

@@ -67,6 +67,15 @@ struct server_loop {
                 bool heard; /* at least one connection came */
         } attach;
 
+        /* spancld drains (server_loop.c); guarded, but for `due`. */
+        struct {
+                atomic_bool due;
+                bool understood; /* the client's last hello says so */
+                bool told;
+                uint64_t
+                        until_ns; /* the session, which is empty, ends then; UINT64_MAX: it is not */
+        } drain;
+
         /* The memory in common with the client (attaching.c); guarded, too. */
         struct {
                 int fd; /* of its first connection; -1: none */

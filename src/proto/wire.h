@@ -65,8 +65,10 @@ enum {
         /* After both hellos the connection, which is TCP without TLS, continues in records with
          * checksums (transport/checked.h). */
         FEATURE_CHECKSUM = 4,
+        /* Lane 0 of a client: it understands `drain`. */
+        FEATURE_DRAIN = 8,
         /* Lane 0 of a client's session: the client takes `notice`. */
-        FEATURE_NOTICES = 8,
+        FEATURE_NOTICES = 16,
 };
 
 /* A borrowed array of 64-bit values. A decoded one is in wire byte order, one to be encoded in host

@@ -12,6 +12,7 @@ enum {
         HELLO_PREFIX = FRAME_MAGIC_SIZE + FRAME_HEADER_SIZE,
         HELLO_ROLE_LOOK = 2,
         HELLO_ROLE_PAIR = 3,
+        HELLO_ROLE_DRAIN = 4,
         HELLO_LINKS_MAX = 3072, /* bytes of records that one session_stats may have */
 };
 

@@ -88,6 +88,14 @@ size_t session_unsent(const struct session *s)
         return outbox_unsent(&s->out);
 }
 
+void session_trim(struct session *s)
+{
+        if (s->in_head == s->in.size) {
+                buf_fini(&s->in);
+                s->in_head = 0;
+        }
+}
+
 /* ---- sending on lanes ----------------------------------------------------------------------- */
 
 /* Is there data, or an acknowledgement, for a new frame? */

@@ -136,6 +136,9 @@ bool session_has_room(const struct session *s);
 /* Bytes of messages that no frame holds yet. */
 size_t session_unsent(const struct session *s);
 
+/* Free buffers that hold nothing now. No link of the session may be in a call, or in a trial. */
+void session_trim(struct session *s);
+
 /* ---- bulk ---------------------------------------------------------------------------------- */
 
 /* Start sending; bytes below `ready` are available. A whole transfer of at most inline_bytes goes

@@ -106,6 +106,7 @@ int main(void)
         CHECK(run("memory>=1048576", NULL, count) == 0);
         CHECK(run("count=1", NULL, count) == 1);
         CHECK(run("order=latency", NULL, count) == all);
+        CHECK(run("order=load", NULL, count) == all);
         CHECK(run("order=memory", NULL, by_memory) == all);
         CHECK(snprintf(second, sizeof(second), "%s", strchr(getenv("SPANCL_SERVERS"), ' ') + 1) <
               (int)sizeof(second));

@@ -78,7 +78,7 @@ static void watch(bool on)
                 (spancl_set_availability_callback_fn)clGetExtensionFunctionAddressForPlatform(
                         platform, "clSetDeviceAvailabilityCallbackSPANCL");
         CHECK(set);
-        EXPECT(CL_INVALID_DEVICE, set(NULL, on_change, NULL));
+        EXPECT(CL_INVALID_DEVICE, set((cl_device_id)(void *)platform, on_change, NULL));
         EXPECT(CL_INVALID_VALUE, set(devices[0], NULL, watches));
         for (cl_uint i = 0; i < device_count; i++) {
                 watches[i].device = devices[i];

@@ -47,7 +47,7 @@ class Folder:
 class Client:
     """tests/system/finder.c."""
 
-    def __init__(self, sources, servers=None, **more):
+    def __init__(self, sources, servers=None, program="system_finder", **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
         env["OCL_ICD_VENDORS"] = str(BUILD / "etc/vendors")
         env.pop("OCL_ICD_FILENAMES", None)
@@ -58,7 +58,7 @@ class Client:
         env["SPANCL_ON_LOSS"] = "fail"  # calls notice that a server is gone
         env.update(more)
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([str(BUILD / "bin/system_finder")], env=env, text=True,
+        self.process = subprocess.Popen([str(BUILD / "bin" / program)], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
 
@@ -314,6 +314,33 @@ def floods_do_no_harm():
     client.end()
     assert client.log().count("\n") < 10, client.log()
     server.stop()
+
+
+def list_discover_says_which_devices_are_taken_and_why_not():
+    folder = Folder()
+    one, two = Server(), Server()
+    folder.write(one.record("one"), two.record("two"), {"name": "far", "addresses": ["192.0.2.1"], "port": 9},
+                 one.record("old", kind="pocl", id="p"))
+    busy = Client(None, servers=f"localhost:{one.ports[0]}")
+    busy.expect("use", "ok")
+
+    def listing(devices):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env.update(SPANCL_DISCOVERY=folder.source, SPANCL_DEVICES=devices)
+        done = subprocess.run([str(BUILD / "bin/spancl"), "list", "--discover"], env=env, text=True, check=True,
+                              capture_output=True, timeout=HANG_S)
+        return done.stdout
+
+    text = listing("order=load,count=1")
+    lines = text.splitlines()
+    assert len(lines) == 6, text
+    assert "one (" in lines[0] and "load 1" in lines[0] and "not taken, by count" in lines[1], text
+    assert "two (" in lines[2] and "load 0" in lines[2] and lines[3].startswith("  taken: "), text
+    assert "not paired" in lines[4] and "pocl" in lines[5], text
+    assert listing("gpu").count("not taken, by type") == 2
+    busy.end()
+    one.stop()
+    two.stop()
 
 
 def the_program_names_servers_itself():

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import claims
-from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for
+from daemon import (BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for)
 
 ACTOR = str(BUILD / "bin/system_actor")
 
@@ -223,34 +223,83 @@ def idle_application_is_told_that_a_link_is_cut_and_made_again():
 
 # --- A server that drains -------------------------------------------------------------------------
 
+def drain(where, prefix=()):
+    return subprocess.run([*prefix, str(BUILD / "bin/spancl"), "drain", where], env=client_env(None), text=True,
+                          capture_output=True, timeout=HANG_S)
+
+
 def server_that_drains_keeps_its_session_and_refuses_others():
     with servers(1, "--backend", "reference", "--log", "info") as s:
         relay = Relay(s.ports[0])
         with Actor(at(relay.port), "builtin") as client:
             here = client.do("devices")
+            away = "0" * len(here)
             client.do("begin")
+            client.do("watch")
             client.do("compute")
-            for _ in range(2):  # the second signal changes nothing
-                s.processes[0].send_signal(signal.SIGUSR1)
-            wait_for(lambda: "spancld drains" in s.log_text(), "spancld does not say that it drains")
+            done = drain(at(s.ports[0]))
+            assert done.returncode == 0 and "no new sessions" in done.stdout, done
+            client.do("until " + away)  # for new contexts
+            client.do(f"told {len(here)}")
+            client.do("compute")
+            s.processes[0].send_signal(signal.SIGUSR1)  # it drains already
+            assert drain(at(s.ports[0])).returncode == 0
             other = subprocess.run([str(BUILD / "bin/spancl"), "list"], env=client_env(at(s.ports[0])), text=True,
                                    capture_output=True, timeout=HANG_S)
             assert other.returncode and "this server drains" in other.stderr + other.stdout, other
             top = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once"], env=client_env(at(s.ports[0])),
                                  text=True, capture_output=True, timeout=HANG_S)
             assert "1 of" in top.stdout and "it drains" in top.stdout, top
-            client.do("watch")
             relay.cut()
-            client.do("told 2")
-            client.do("until " + here)
+            wait_for(lambda: s.log_text().count("attached lane 0") == 2, "the client does not come back")
             client.do("compute")  # of the same session
+            assert client.do("devices") == away and client.do("told 0") == str(len(here))
             assert s.processes[0].poll() is None
             client.do("end")
-            client.leave()
-        assert s.processes[0].wait(HANG_S) == 0
+            # Nothing uses the session any more: the client ends it, and finds what follows.
+            assert s.processes[0].wait(HANG_S) == 0
+            with servers(1, "--backend", "reference") as after:
+                relay.target = after.ports[0]
+                client.do("until " + here)
+                client.do("begin")
+                client.do("compute")
+                client.do("end")
+                client.leave()
         log = s.log_text()
         assert log.count("spancld drains") == 1 and "spancld is drained" in log, log
         relay.close()
+
+
+def server_that_drains_is_left_by_a_client_without_contexts():
+    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+        here = client.do("devices")
+        assert drain(at(s.ports[0])).returncode == 0
+        assert s.processes[0].wait(HANG_S) == 0
+        with anew(s, "--backend", "reference"):
+            client.do("until " + here)
+            client.leave()
+
+
+def only_the_user_of_a_server_drains_it():
+    if os.geteuid():
+        return "skipped: it takes two users"
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o755)
+    options = ("--backend", "reference", "--socket", f"{path}/socket", "--socket-users", "any")
+    with servers(1, *options) as s:
+        prefix = ("setpriv", "--reuid=65534", "--clear-groups")
+        for where in (f"unix:{path}/socket", at(s.ports[0])):
+            other = drain(where, prefix)
+            assert other.returncode == 1 and "takes no new" not in other.stdout, other
+        assert "may drain it" in drain(f"unix:{path}/socket", prefix).stderr
+        with Actor(at(s.ports[0]), "builtin") as client:
+            client.do("begin")
+            client.do("compute")
+            client.leave()
+        assert drain(f"unix:{path}/socket").returncode == 0
+        assert s.processes[0].wait(HANG_S) == 0
+    path.rmdir()
+    return None
 
 
 def server_without_sessions_that_drains_ends():

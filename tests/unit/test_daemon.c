@@ -100,20 +100,12 @@ static void a_frame_of_a_huge_length_is_dropped(void **state)
         daemon_stop(&d);
 }
 
-static void another_version_is_told_so(void **state)
+/* Send a hello that is refused, and return the status of the refusal. */
+static int64_t refused(const struct daemon *d, const struct wire_hello *m)
 {
-        (void)state;
-        struct daemon d;
         auto_clean(buf_fini) struct buf hello = { 0 };
-        daemon_start(&d, NULL);
-        const struct wire_hello m = {
-                .version_min = WIRE_VERSION + 1,
-                .version_max = WIRE_VERSION + 5,
-                .session_hi = 1,
-                .name = bytes_str("from the future"),
-        };
-        assert_int_equal(hello_put(&hello, &m), 0);
-        struct conn *c = dial(&d);
+        assert_int_equal(hello_put(&hello, m), 0);
+        struct conn *c = dial(d);
         send_bytes(c, hello.data, hello.size);
         _Alignas(8) uint8_t in[HELLO_PREFIX + FRAME_HELLO_MAX];
         size_t have = 0;
@@ -127,11 +119,46 @@ static void another_version_is_told_so(void **state)
         }
         struct wire_hello_reply reply;
         assert_int_equal(hello_get_reply(bytes_of(in, have), &reply), 0);
-        assert_int_equal(reply.status, SP_E_VERSION);
         assert_true(reply.text.size > 10);
         assert_dropped(c);
         conn_close(c);
+        return reply.status;
+}
+
+static void another_version_is_told_so(void **state)
+{
+        (void)state;
+        struct daemon d;
+        daemon_start(&d, NULL);
+        const struct wire_hello m = {
+                .version_min = WIRE_VERSION + 1,
+                .version_max = WIRE_VERSION + 5,
+                .session_hi = 1,
+                .name = bytes_str("from the future"),
+        };
+        assert_int_equal(refused(&d, &m), SP_E_VERSION);
         daemon_stop(&d);
+}
+
+/* Any user of this host can connect to loopback: such a connection proves nothing, also with --insecure. */
+static void who_connects_over_loopback_does_not_drain_the_server(void **state)
+{
+        (void)state;
+        char *insecure[] = { "--insecure", NULL };
+        const struct wire_hello m = {
+                .version_min = WIRE_VERSION,
+                .version_max = WIRE_VERSION,
+                .role = HELLO_ROLE_DRAIN,
+                .name = bytes_str("anybody"),
+        };
+        for (unsigned i = 0; i < 2; i++) {
+                struct daemon d;
+                daemon_start(&d, i ? insecure : NULL);
+                assert_int_equal(refused(&d, &m), SP_E_AUTH);
+                assert_false(daemon_logged(&d, "spancld drains"));
+                daemon_assert_serves(&d);
+                daemon_stop(&d);
+        }
 }
 
 static void a_hello_may_come_byte_by_byte(void **state)
@@ -366,6 +393,7 @@ int main(void)
                 cmocka_unit_test(rubbish_is_dropped_and_others_are_served),
                 cmocka_unit_test(a_frame_of_a_huge_length_is_dropped),
                 cmocka_unit_test(another_version_is_told_so),
+                cmocka_unit_test(who_connects_over_loopback_does_not_drain_the_server),
                 cmocka_unit_test(a_hello_may_come_byte_by_byte),
                 cmocka_unit_test(thousands_of_silent_connections_keep_nobody_out),
                 cmocka_unit_test(few_descriptors_keep_nobody_out_either),

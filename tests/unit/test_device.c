@@ -130,7 +130,7 @@ TEST(unified_shared_memory_is_that_of_devices_with_svm)
         cl_bitfield can;
         put(INFO_DEVICE_SVM, &how, sizeof(how));
         memcpy(&can, mask(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL).data, sizeof(can));
-        assert_int_equal(can, 0);
+        assert_int_equal(can, CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL);
         memcpy(&can, mask(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL).data, sizeof(can));
         assert_int_equal(can, CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL |
                                       CL_UNIFIED_SHARED_MEMORY_ATOMIC_ACCESS_INTEL);

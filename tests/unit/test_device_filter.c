@@ -75,6 +75,7 @@ TEST(memory_count_and_order_are_numbers_and_words)
         assert_false(takes("gpu,memory>=8", CL_DEVICE_TYPE_CPU, "", "", 9 * gib));
         assert_int_equal(right("count=3,gpu").count_max, 3);
         assert_int_equal(right("order=latency").order, DEVICE_ORDER_LATENCY);
+        assert_int_equal(right("order=load").order, DEVICE_ORDER_LOAD);
         assert_int_equal(right("order=memory").order, DEVICE_ORDER_MEMORY);
 }
 
@@ -94,7 +95,7 @@ TEST(a_wrong_filter_is_an_error_and_takes_no_device)
         wrong("count=0", "");
         wrong("count=", "");
         wrong("count=1,count=1", "");
-        wrong("order=load", "");
+        wrong("order=speed", "");
         wrong("order=memory,order=memory", "");
         wrong("name=", "");
         for (int i = 0; i <= DEVICE_FILTER_TERMS; i++)

@@ -87,3 +87,27 @@ void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
         if (c->availability.telling == d && !thread_is_self(c->availability.teller))
                 client_wait(c, is_told, d);
 }
+
+void devices_watch_new(struct client *c, spancl_availability_fn fn, void *user_data)
+{
+        if (fn && !c->availability.fn)
+                progress_watch(c);
+        if (!fn && c->availability.fn)
+                progress_unwatch(c);
+        c->availability.fn = fn;
+        c->availability.user_data = user_data;
+}
+
+void device_joined(cl_device_id d)
+{
+        struct client *c = d->client;
+        if (!c->availability.fn)
+                return;
+        progress_watch(c);
+        c->availability.watched++;
+        d->watch.fn = c->availability.fn;
+        d->watch.user_data = c->availability.user_data;
+        d->watch.told = false; /* it was not there */
+        servers_watched(c);
+        device_changed(d);
+}

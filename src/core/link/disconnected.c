@@ -56,6 +56,7 @@ static void notify(struct server *s, const char *what) REQUIRES(client_held)
 
 void server_set_available(struct server *s, bool available)
 {
+        available = available && !s->drains;
         for (cl_uint i = 0; i < s->device_count; i++) {
                 s->devices[i]->available = available;
                 device_changed(s->devices[i]->shown);

@@ -13,7 +13,8 @@
 #include "transport/address.h"
 
 enum {
-        FOUND_MAX = 256,          /* servers that are there, or have had a session */
+        FOUND_MAX = 1024,         /* servers that are there, or have had a session */
+        FOUND_OF_KEY_MAX = 256,   /* of them with one key, which anybody can copy */
         TARGETS_MAX = 64,         /* addresses of one server */
         TRIED_MAX = 4,            /* servers of the network with one key that have not answered */
         TRY_NEXT_NS = 2000000000, /* so long one address is tried while there are others */
@@ -149,18 +150,27 @@ static bool has_borrowed(struct client *c, const struct found *f) REQUIRES(clien
         return false;
 }
 
-/* Anybody may announce any number of servers. True: there is room for another one. */
-static bool make_room(struct client *c) REQUIRES(client_held)
+/* Is the identity one of the network's, with a key at its beginning? */
+static bool has_key(const char *identity)
 {
-        unsigned count = 0;
+        return strspn(identity, "0123456789abcdef") == DISCOVERED_KEY;
+}
+
+/* Anybody may announce any number of servers. True: there is room for another one. */
+static bool make_room(struct client *c, const char *identity) REQUIRES(client_held)
+{
+        unsigned count = 0, of_key = 0;
+        bool key = has_key(identity);
         list_each(f, &c->found.all, struct found, link)
         {
                 if (!f->present && !f->first && !next_target(f, NULL) && !has_borrowed(c, f))
                         found_free(f);
-                else
+                else {
                         count++;
+                        of_key += key && !strncmp(f->identity, identity, DISCOVERED_KEY);
+                }
         }
-        return count < FOUND_MAX;
+        return count < FOUND_MAX && of_key < FOUND_OF_KEY_MAX;
 }
 
 static void tell_full(struct client *c, const char *name, int status) REQUIRES(client_held)
@@ -176,7 +186,7 @@ static struct found *find_or_make(struct client *c, const char *identity) REQUIR
         struct found *f = find(c, identity);
         if (f)
                 return f;
-        if (!make_room(c))
+        if (!make_room(c, identity))
                 return NULL;
         f = mem_zalloc(sizeof(*f));
         if (f)
@@ -343,7 +353,7 @@ static bool leave(struct found *f) REQUIRES(client_held)
 /* The network's word? Then the identity begins with the key. */
 static bool is_networks(const struct found *f)
 {
-        return !f->by_program && strspn(f->identity, "0123456789abcdef") == DISCOVERED_KEY;
+        return !f->by_program && has_key(f->identity);
 }
 
 /* Anybody can copy a key into any number of records. So servers of the network that have not
@@ -513,6 +523,7 @@ bool found_came(struct server *s)
         if (client_add_devices(c, s) < 0)
                 log_error("client", "%s: out of memory", server_name(s));
         f->added = true;
+        client_show_devices(c, s);
         log_info("client", "the server %s is there", server_name(s));
         return true;
 }
@@ -573,7 +584,7 @@ static bool on_found(void *user, const struct discovery_item *items, size_t coun
         else
                 client_poll(c); /* links of sessions that have ended */
         client_unlock(c);
-        return again || strangers; /* the user may pair with them now */
+        return again;
 }
 
 /* Have the sources reported, and their servers answered? */

@@ -242,7 +242,8 @@ static void devices_came(struct request *q) REQUIRES(client_held)
 {
         struct server *s = q->user;
         if (s->state == SERVER_UP) {
-                int r = q->status ? SP_E_PROTO : server_take_devices(s, &q->info);
+                int r = q->status ? SP_E_PROTO
+                                  : server_take_devices(s, bytes_of(q->info.data, q->info.size));
                 if (r < 0) {
                         server_lost(s, r, "it could not tell its devices");
                 } else {

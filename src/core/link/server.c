@@ -200,6 +200,24 @@ static int on_close(void *user, const struct wire_close *m)
         return SP_E_GONE;
 }
 
+/* Contexts that have its devices go on; new ones do not get them. */
+static int on_drain(void *user, const struct wire_drain *m) REQUIRES(client_held)
+{
+        struct server *s = user;
+        char line[256];
+        if (s->drains)
+                return 0;
+        s->drains = true;
+        log_warn("client", "the server %s: %.*s", server_name(s), (int)m->text.size,
+                 (const char *)m->text.data);
+        snprintf(line, sizeof(line), "SpanCL: the server %s drains: new contexts do not get it",
+                 server_name(s));
+        contexts_notify(s, line);
+        server_set_available(s, false);
+        client_changed(s->client);
+        return 0;
+}
+
 static const struct wire_handlers handlers = {
         .server_info = on_server_info,
         .program_built = on_program_built,
@@ -225,6 +243,7 @@ static const struct wire_handlers handlers = {
         .clock_query = on_clock_query,
         .clock_reply = on_clock_reply,
         .close = on_close,
+        .drain = on_drain,
 };
 
 static int on_message(void *user, struct bytes msg)
@@ -287,7 +306,6 @@ struct server *server_free(struct server *s, bool after_fork)
         for (cl_uint i = 0; i < s->device_count; i++)
                 device_free(s->devices[i]);
         mem_free(s->devices);
-        buf_fini(&s->info);
         map_fini(&s->contents);
         mem_free(s);
         return NULL;
@@ -327,7 +345,7 @@ void server_lost(struct server *s, int status, const char *text)
         if (!c->closing) {
                 char line[160];
                 snprintf(line, sizeof(line), "is lost: %s", text);
-                server_say(s, found_is_gone(s) ? LOG_INFO : LOG_ERROR, line);
+                server_say(s, found_is_gone(s) || s->drains ? LOG_INFO : LOG_ERROR, line);
         }
         server_halt(s);
         server_set_available(s, false);
@@ -427,14 +445,15 @@ static bool all_named_before(const struct client *c, const struct server_spec *s
         return spec->device_count ? all : named_before(c, spec, UINT_MAX);
 }
 
-int server_take_devices(struct server *s, struct buf *info)
+int server_take_devices(struct server *s, struct bytes info)
 {
-        s->info = *info;
-        *info = (struct buf){ 0 };
         unsigned count = 0;
         struct info_entry e;
-        for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);)
-                count += e.key == INFO_DEVICE;
+        for (struct bytes b = info; info_next(&b, &e);)
+                if (e.key == INFO_SERVER)
+                        s->load = info_u64(e.value, INFO_SERVER_SESSIONS, 0);
+                else
+                        count += e.key == INFO_DEVICE;
         for (size_t i = 0; i < s->spec->device_count; i++)
                 if (s->spec->device_list[i] >= count)
                         log_warn("client", "%s has no device %u, it has %u in all", server_name(s),
@@ -443,7 +462,7 @@ int server_take_devices(struct server *s, struct buf *info)
         if (!s->devices)
                 return SP_E_NOMEM;
         unsigned index = 0;
-        for (struct bytes b = bytes_of(s->info.data, s->info.size); info_next(&b, &e);) {
+        for (struct bytes b = info; info_next(&b, &e);) {
                 if (e.key != INFO_DEVICE)
                         continue;
                 if (wanted(s->spec, index) && !named_before(s->client, s->spec, index)) {
@@ -522,11 +541,17 @@ void servers_connect(struct client *c)
                 if (!asked[i].server && !asked[i].done)
                         continue;
                 request_wait(c, &asked[i]);
-                int r = asked[i].status ? SP_E_LINK : server_take_devices(s, &asked[i].info);
+                int r = asked[i].status ? SP_E_LINK
+                                        : server_take_devices(s, bytes_of(asked[i].info.data,
+                                                                          asked[i].info.size));
                 if (r < 0 && s->state != SERVER_LOST)
                         server_lost(s, r, "it could not tell its devices");
                 buf_fini(&asked[i].info);
         }
+        /* With many servers the buffers of those that nobody uses would be most of the memory. */
+        for (unsigned i = 0; i < c->server_count && !c->wait.pumping; i++)
+                if (c->servers[i]->session)
+                        session_trim(c->servers[i]->session);
         servers_settled(c);
         mem_free(all);
         mem_free(asked);

@@ -29,15 +29,11 @@ struct server {
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1]; /* a Unix socket where servers of its host reach it; "": none */
 
-        /* draining.c */
-        struct {
-                bool told; /* the server drains */
-                bool left; /* nothing uses the session, and the server was told that it ends */
-        } drain;
-
+        unsigned used;       /* devices of it, or parts of such, in contexts */
+        bool drains;         /* it has said so: its devices are not available for new contexts */
         struct found *found; /* found.c, of a first one; NULL: it was configured */
 
-        struct buf info; /* the server_info block; devices borrow from it */
+        uint64_t load; /* other sessions there when this one began */
         cl_device_id *devices;
         cl_uint device_count;
         struct list sub_devices;
@@ -141,8 +137,8 @@ void servers_connect(struct client *c) REQUIRES(client_held);
 struct io_connect;
 void server_connected(struct server *s, const struct io_connect *at, struct request *q)
         REQUIRES(client_held);
-/* Make the devices of one answer; takes the memory of `info`. SP_E_NOMEM, SP_E_PROTO. */
-SP_NODISCARD int server_take_devices(struct server *s, struct buf *info) REQUIRES(client_held);
+/* Make the devices of one answer. SP_E_NOMEM, SP_E_PROTO. */
+SP_NODISCARD int server_take_devices(struct server *s, struct bytes info) REQUIRES(client_held);
 
 /* Notify the servers that the client ends, and disconnect. `exiting`: the process ends. Servers
  * inside the process are then left alone, because the native implementations may have ended

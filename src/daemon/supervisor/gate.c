@@ -329,6 +329,7 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
                 keys_saw(g->folder, hex);
         } else
                 log_info(LOG, "a client that is not known has the key %s", hex);
+        ret->own = own;
         if (!own)
                 strcpy(ret->owner, hex);
         return found || peer->vouched || own;
@@ -420,6 +421,17 @@ static int enlist(const struct gate *g, struct keys_entry *e, char text[KEYS_TEX
         if (r < 0)
                 snprintf(text, KEYS_TEXT_MAX, "the name of the client is too long");
         return r < 0 ? r : keys_put(g->folder, KEYS_CLIENTS, e, false, text);
+}
+
+bool gate_is_owner(const struct gate_origin *from, const struct conn *c,
+                   const struct gate_grant *grant)
+{
+        unsigned uid;
+        if (from->stranger)
+                return false;
+        if (c->ops->caps & TRANSPORT_KNOWS_USER)
+                return conn_user(c, &uid) && (!uid || uid == process_user());
+        return tls_peer(c) && grant->own;
 }
 
 int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,

@@ -50,6 +50,7 @@ struct gate_grant {
         char key[KEYS_HEX + 1];
         char was[KEYS_HEX + 1]; /* the key that `key` has just replaced in the list; "": none */
         char settings[KEYS_SETTINGS_MAX + 1]; /* of its line in the list (transport/keys.h) */
+        bool own; /* the client has proved a key that counts as the server's own */
 };
 
 /* Zeroed memory is a valid gate without keys. */
@@ -81,6 +82,11 @@ SP_NODISCARD int gate_listen(struct gate *g, struct conn **c);
 SP_NODISCARD int gate_admit(const struct gate *g, const struct gate_origin *from,
                             const struct conn *c, const struct wire_hello *m,
                             struct gate_grant *ret, const char **ret_text);
+
+/* Is the admitted connection that of the server's own user? Its system says so (a Unix socket of this
+ * user or root), or it has proved a key that counts as the server's own. */
+bool gate_is_owner(const struct gate_origin *from, const struct conn *c,
+                   const struct gate_grant *grant);
 
 /* Put the client that proved the code into the list of clients. SP_E_AUTH: it has proved none;
  * SP_E_PROTO, SP_E_INVAL, SP_E_NOMEM. Each comes with a static text for the client. */

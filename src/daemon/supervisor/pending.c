@@ -5,8 +5,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/linux/notify.h"
 #include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/accounts.h"
+#include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/watching.h"
@@ -28,7 +30,7 @@ enum {
         ACCEPT_BATCH = 64,
 };
 
-const char draining_text[] =
+static const char draining_text[] =
         "this server drains: it takes no new sessions, and ends with the last one";
 
 /* Drop the pending connection, whose conn is closed. Its memory stays until the events at hand
@@ -104,6 +106,19 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
         }
 }
 
+void pending_drain(struct supervisor *s)
+{
+        if (s->draining)
+                return;
+        s->draining = true;
+        log_warn(LOG, "spancld drains: it takes no new sessions, and ends with the last of %zu",
+                 workers_count(s, WORKER_BUSY));
+        notify_send("STATUS=draining");
+        advertiser_withdraw(s);
+        workers_tell_drain(s);
+        pending_refuse_waiting(s, NULL, SP_E_GONE, draining_text);
+}
+
 /* ---- statistics queries --------------------------------------------------------------------- */
 
 /* Send all of it; after a partial send the caller drops the connection. Any socket's buffer holds
@@ -136,7 +151,11 @@ static void end_look(struct pending *v)
 static bool look(struct supervisor *s, struct pending *v, uint64_t version)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
-        const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
+        const struct wire_hello_reply m = {
+                .version = version,
+                .time_ns = clock_now_ns(),
+                .local_path = bytes_str(v->from.local ? s->listeners.local_path : ""),
+        };
         uint8_t number[8];
         if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0 ||
             !tell(v, &out))
@@ -280,6 +299,15 @@ static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
         return r != SP_E_LINK;
 }
 
+/* Tell the worker of a new session how many others there are. */
+static void tell_load(struct supervisor *s, struct worker *w)
+{
+        uint8_t count[8];
+        bytes_put_u64(count, workers_count(s, WORKER_BUSY));
+        if (control_send(w->control, CONTROL_LOAD, bytes_of(count, sizeof(count)), -1) < 0)
+                log_debug(LOG, "worker %d does not learn the load", (int)w->pid);
+}
+
 /* Add the client that proved the code to the known clients. */
 static void pair(struct supervisor *s, struct pending *v, const struct wire_hello *m)
 {
@@ -298,6 +326,22 @@ static void pair(struct supervisor *s, struct pending *v, const struct wire_hell
                 return;
         iov = (struct iovec){ out.data, out.size };
         (void)!v->conn->ops->sendv(v->conn, &iov, 1);
+}
+
+/* Drain if the connection is the server's own user's. */
+static void drain_for(struct supervisor *s, struct pending *v, uint64_t version)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        const struct wire_hello_reply m = { .version = version, .time_ns = clock_now_ns() };
+        if (!gate_is_owner(&v->from, v->conn, &v->grant)) {
+                refuse(s, v, SP_E_AUTH,
+                       "only the user who runs spancld may drain it: with spancl drain on its host, "
+                       "or with a key that counts as its own");
+                return;
+        }
+        pending_drain(s);
+        if (hello_put_reply(&out, &m) < 0 || !tell(v, &out))
+                log_info(LOG, "who has spancld drain does not get an answer");
 }
 
 enum routed { ROUTED, ROUTED_WAIT };
@@ -333,6 +377,10 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 clients_rekeyed(s, &v->grant);
                 accounts_rekeyed(s, &v->grant);
         }
+        if (m.role == HELLO_ROLE_DRAIN) {
+                drain_for(s, v, version);
+                return ROUTED;
+        }
         if (m.role == HELLO_ROLE_LOOK)
                 return look(s, v, version) ? ROUTED_WAIT : ROUTED;
         v->state.size = 0;
@@ -365,6 +413,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         if (health_holds(s))
                 return ROUTED_WAIT;
         while ((w = workers_find_free(s, &v->grant, WORKER_WARM))) {
+                tell_load(s, w);
                 r = accounts_begin(s, w, &v->grant);
                 if (r == SP_E_LINK)
                         w->gone = true;

@@ -17,12 +17,13 @@ void pending_event(struct supervisor *s, struct pending *v);
 /* A worker has become ready: serve the connections that wait for one. */
 void pending_serve_waiting(struct supervisor *s);
 
-/* The reason for a client whose new session is refused because spancld drains. */
-extern const char draining_text[];
-
 /* Refuse the pending connections that wait for a worker with these rights; NULL: all. */
 void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
                             const char *text);
+
+/* Take no new sessions from now on: spancld ends with the last one. Tell the clients of running
+ * sessions. */
+void pending_drain(struct supervisor *s);
 
 /* Send a worker's counters, or their end, to the connection that asked for them. */
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c);

@@ -21,19 +21,6 @@
 
 enum { FILES = 8192 }; /* descriptors that it wants */
 
-/* Take no new sessions from now on. */
-static void drain(struct supervisor *s)
-{
-        if (s->draining)
-                return;
-        s->draining = true;
-        log_warn(LOG, "spancld drains: it takes no new sessions, and ends with the last of %zu",
-                 workers_count(s, WORKER_BUSY));
-        notify_send("STATUS=draining");
-        advertiser_withdraw(s);
-        pending_refuse_waiting(s, NULL, SP_E_GONE, draining_text);
-}
-
 /* Has the last session ended, while spancld drains? */
 static bool is_drained(const struct supervisor *s)
 {
@@ -47,7 +34,7 @@ static void on_signal(struct supervisor *s)
                 if (number == SIGCHLD)
                         s->unreaped = true;
                 else if (number == SIGUSR1)
-                        drain(s);
+                        pending_drain(s);
                 else
                         s->stopping = true;
         }

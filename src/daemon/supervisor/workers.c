@@ -265,6 +265,17 @@ void workers_provide_at(struct supervisor *s, uint64_t ns)
                 s->starts.next_ns = 0;
 }
 
+void workers_tell_drain(struct supervisor *s)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->state == WORKER_BUSY && !w->gone &&
+                    control_send(w->control, CONTROL_DRAIN, bytes_str(""), -1) < 0)
+                        log_warn(LOG, "worker %d can't tell its client that spancld drains",
+                                 (int)w->pid);
+        }
+}
+
 /* ---- ends --------------------------------------------------------------------------------------- */
 
 const char *workers_why_ended(const struct supervisor *s, uint64_t hi, uint64_t lo)

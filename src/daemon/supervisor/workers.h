@@ -25,6 +25,9 @@ void workers_provide(struct supervisor *s);
 /* Request a warm worker for that time, or at once when a connection waits for one. */
 void workers_provide_at(struct supervisor *s, uint64_t ns);
 
+/* Have every session's client notified that spancld drains. */
+void workers_tell_drain(struct supervisor *s);
+
 /* Read a worker's log output. */
 void worker_hear_log(struct supervisor *s, struct worker *w);
 

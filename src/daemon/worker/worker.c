@@ -297,6 +297,13 @@ static bool obey(struct worker *w)
         case CONTROL_SHARED:
                 server_loop_share(w->loop, c.size > 0);
                 break;
+        case CONTROL_LOAD:
+                if (c.size == sizeof(uint64_t))
+                        server_loop_load(w->loop, bytes_get_u64(c.data));
+                break;
+        case CONTROL_DRAIN:
+                server_loop_drain(w->loop);
+                break;
         case CONTROL_STOP:
                 server_loop_stop(w->loop, (const char *)c.data);
                 break;
