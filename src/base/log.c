@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/journal.h"
 #include "base/mem.h"
 #include "base/quote.h"
 #include "os/clock.h"
@@ -38,9 +39,27 @@ static bool is_taken(void)
         return poll(&p, 1, 0) != 0; /* also after an error: then the write fails at once */
 }
 
+/* Send an entry to the journal, or count it as lost. */
+static void put_entry(const char *entry, size_t size)
+{
+        static _Atomic unsigned lost;
+        unsigned n = atomic_exchange(&lost, 0);
+        char text[64], out[LOG_LINE_MAX];
+        snprintf(text, sizeof(text), "%u lines were lost: the journal did not take them", n);
+        const struct log_line line = { .level = level_names[LOG_WARN],
+                                       .component = "log",
+                                       .text = bytes_str(text) };
+        if ((n && !journal_send(out, journal_compose(&line, out))) || !journal_send(entry, size))
+                lost += n + 1;
+}
+
 void log_put(const char *line, size_t size)
 {
         static _Atomic unsigned lost;
+        if (log_format == LOG_NATIVE) {
+                put_entry(line, size);
+                return;
+        }
         if (log_never_waits) {
                 if (!is_taken()) {
                         lost++;
@@ -120,6 +139,8 @@ size_t log_compose(const struct log_line *line, char out[LOG_LINE_MAX])
         switch (log_format) {
         case LOG_JSON:
                 return compose_json(line, out, out + LOG_LINE_MAX);
+        case LOG_NATIVE:
+                return journal_compose(line, out);
         case LOG_JOURNAL:
                 n = sprintf(out, "<%d>", priority(line->level));
                 break;

@@ -30,6 +30,7 @@ enum log_format {
         LOG_TEXT,    /* the time in front, as 2026-01-31T12:00:00.123Z, and `about` in brackets */
         LOG_JSON,    /* one object in each line: time, level, component, about, text */
         LOG_JOURNAL, /* the priority in front, as sd-daemon(3) has it; the journal adds the time */
+        LOG_NATIVE,  /* no lines but entries of the journal (base/journal.h), which is open */
 };
 extern enum log_format log_format;
 

@@ -5,14 +5,12 @@
 
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "daemon/client_limits.h"
 #include "daemon/supervisor/gate.h"
 #include "os/clock.h"
 #include "os/file.h"
 
 enum { PREFIX_MIN = 8, AGE_MAX = 32 };
-
-/* The settings of a client's line that this server reads, beside `devices`. */
-static const char *const settings[] = { NULL };
 
 struct clients {
         const struct config_options *options;
@@ -21,14 +19,6 @@ struct clients {
         int lock;   /* -1: none */
         char text[KEYS_TEXT_MAX];
 };
-
-bool client_knows_setting(struct bytes key)
-{
-        bool known = false;
-        for (size_t i = 0; settings[i] && !known; i++)
-                known = key.size == strlen(settings[i]) && !memcmp(key.data, settings[i], key.size);
-        return known;
-}
 
 /* Copy a text for a terminal: a client may have chosen it. */
 static const char *tamed(const char *text, char ret[KEYS_NAME_MAX + 1])
@@ -228,12 +218,14 @@ static int set(struct clients *c, struct keys_entry *e, const char *word)
         const char *value = word[n] ? word + n + 1 : NULL;
         bool devices = n == 7 && !strncmp(word, "devices", n);
         auto_clean(free_text) char *error = NULL;
+        struct client_limits limits = { 0 };
         if (!value || (*value && !keys_is_name(value)) ||
-            (!devices && !client_knows_setting(bytes_of(word, n)))) {
+            (!devices && *value &&
+             !client_limits_set(&limits, bytes_of(word, n), bytes_str(value)))) {
                 snprintf(
                         c->text, sizeof(c->text),
-                        "'%.64s' is no limit: a limit is devices=FILTER, or one of the settings in "
-                        "docs/SECURITY.md; without a value it is removed",
+                        "'%.64s' is no limit: limits are devices=FILTER, sessions=N, memory=MIB, "
+                        "time=SECONDS[/WINDOW] and priority=low|normal|high; without a value one is removed",
                         word);
                 return SP_E_INVAL;
         }

@@ -2,11 +2,7 @@
 #ifndef SPANCL_DAEMON_CLIENTS_H
 #define SPANCL_DAEMON_CLIENTS_H
 
-#include "base/bytes.h"
 #include "config/options.h"
-
-/* Return true if a server reads this setting of a client's line. */
-bool client_knows_setting(struct bytes key);
 
 /* The exit status. `argv`: the verb and its arguments, without those of `o`. */
 int clients_main(const struct config_options *o, int argc, char **argv);

@@ -19,6 +19,9 @@ enum control_kind {
         /* Both ways: a query for this server's statistics. The request is a number. Each answer
          * repeats the number in front of some INFO_LINK records; the last answer has no records. */
         CONTROL_STATS = 'T',
+        /* To a worker, before its first connection: the page of its client's account (engine/account.h) as a
+         * descriptor. Text: its slot, the limit of memory in bytes, and 1 if device time is limited. */
+        CONTROL_ACCOUNT = 'Q',
         /* To the worker: its socket with the dialler; to the dialler: the other end of one. */
         CONTROL_DIALLER = 'D',
         /* Between worker and dialler: a request or its answer (daemon/dialler/dial_message.h). */

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/journal.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "config/document.h"
 #include "config/options.h"
+#include "daemon/client_limits.h"
 #include "daemon/clients.h"
 #include "daemon/dialler/dialler.h"
 #include "daemon/exporter/exporter.h"
@@ -19,6 +21,7 @@
 #include "daemon/supervisor/supervisor.h"
 #include "daemon/upkeep/meter.h"
 #include "daemon/worker/worker.h"
+#include "engine/limits.h"
 #include "os/file.h"
 #include "os/file_info.h"
 #include "os/process/process.h"
@@ -98,6 +101,8 @@ static void choose_format(const struct config_options *o, const struct part *par
             part->exporter || part->sensors || part->scratch_dir)
                 return;
         log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
+        if (log_format == LOG_JOURNAL && journal_open(JOURNAL_SOCKET))
+                log_format = LOG_NATIVE;
 }
 
 static int run(struct config_options *o, const struct config_command_line *line,
@@ -120,6 +125,18 @@ static int run(struct config_options *o, const struct config_command_line *line,
         char wrong[160];
         if (!calls_known(config_option_text(o, CONFIG_sandbox_allow), wrong, sizeof(wrong))) {
                 fprintf(stderr, "spancld: --sandbox-allow: %s\n", wrong);
+                return 2;
+        }
+        uint64_t number, window;
+        if (!engine_when_full(config_option_text(o, CONFIG_when_full), &number)) {
+                fprintf(stderr,
+                        "spancld: --when-full takes fail, wait or wait:SECONDS (1 to 86400), not %s\n",
+                        config_option_text(o, CONFIG_when_full));
+                return 2;
+        }
+        if (!client_time_parse(config_option_text(o, CONFIG_client_time), &number, &window)) {
+                fprintf(stderr, "spancld: --client-time takes SECONDS or SECONDS/WINDOW, not %s\n",
+                        config_option_text(o, CONFIG_client_time));
                 return 2;
         }
         if (part->pair)

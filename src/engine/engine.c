@@ -98,17 +98,12 @@ int engine_new(const struct engine_params *params, struct engine **ret) LOCK_UNC
         made->lock_tries = lock_tries();
         engine_builder_init(&made->programs.builder);
         content_store_init(&made->programs.contents);
-        struct list *lists[] = { &made->events.failed,
-                                 &made->events.early,
-                                 &made->commands.all,
-                                 &made->commands.ready,
-                                 &made->objects.dirty_queues,
-                                 &made->completion.untracked_queues,
-                                 &made->completion.unreported,
-                                 &made->transfers.over_quota,
-                                 &made->transfers.orphaned,
-                                 &made->limits.busy,
-                                 &made->completion.completed_early,
+        struct list *lists[] = { &made->events.failed,         &made->events.early,
+                                 &made->commands.all,          &made->commands.ready,
+                                 &made->objects.dirty_queues,  &made->completion.untracked_queues,
+                                 &made->completion.unreported, &made->transfers.over_quota,
+                                 &made->transfers.orphaned,    &made->limits.busy,
+                                 &made->limits.roomless,       &made->completion.completed_early,
                                  &made->completion.candidates };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
@@ -190,6 +185,22 @@ enum backend_polled engine_poll(struct engine *e, bool last)
 bool engine_closed(struct engine *e)
 {
         return e->closed;
+}
+
+void engine_use_account(struct engine *e, const struct account *a)
+{
+        e->limits.account = *a;
+}
+
+void engine_take_notices(struct engine *e)
+{
+        e->notices = true;
+}
+
+void engine_notice(struct engine *e, const char *text)
+{
+        if (e->notices && !e->closing)
+                peer_send(engine_client(e), notice, .text = bytes_str(text));
 }
 
 struct backend *engine_backend(struct engine *e)

@@ -124,13 +124,22 @@ void engine_settle(struct engine *e) REQUIRES(engine_held);
 /* Report completions on this thread (backend_ops.poll). */
 enum backend_polled engine_poll(struct engine *e, bool last) EXCLUDES(engine_held);
 
+/* Use the client's account from now on, before the session has any object. The engine unmaps nothing. */
+void engine_use_account(struct engine *e, const struct account *a) REQUIRES(engine_held);
+
+/* The client takes `notice` messages (FEATURE_NOTICES). */
+void engine_take_notices(struct engine *e) REQUIRES(engine_held);
+
+/* Send the client a notice, which its contexts' error callbacks get. */
+void engine_notice(struct engine *e, const char *text) REQUIRES(engine_held);
+
 /* The time at which engine_expire has to be called at the latest, in ns of ops->now_ns; UINT64_MAX:
  * never. */
 uint64_t engine_deadline(struct engine *e) REQUIRES(engine_held);
 
-/* Answer builds that take longer than the limits allow. SP_E_LIMIT: a command takes longer, which
- * nothing can stop. The engine has notified the client that all commands failed, and the session is
- * over. */
+/* Let commands that wait for memory try again. Answer builds that take longer than the limits
+ * allow. SP_E_LIMIT: a command takes longer, which nothing can stop. The engine has notified the
+ * client that all commands failed, and the session is over. */
 SP_NODISCARD int engine_expire(struct engine *e, uint64_t now_ns) REQUIRES(engine_held);
 
 /* Has the client closed the session (regular end)? */

@@ -1,10 +1,22 @@
 #include "engine/limits.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/log.h"
+#include "engine/command/command.h"
 #include "engine/command/event.h"
 #include "engine/object.h"
 
 enum { COUNT, BYTES, TIME };
+
+enum {
+        ROOM_WAIT_S = 60, /* --when-full=wait */
+        ROOM_WAIT_MAX_S = 86400,
+        ROOM_AGAIN_NS = 20000000, /* between tries of commands that wait for memory */
+};
 
 static const struct {
         const char *what;
@@ -17,36 +29,68 @@ static const struct {
         [LIMIT_TRANSFERS] = { "transfers", CONFIG_session_transfers, BYTES },
         [LIMIT_BUILD_NS] = { "a build", CONFIG_session_build_time, TIME },
         [LIMIT_RUN_NS] = { "a command", CONFIG_session_run_time, TIME },
+        [LIMIT_CLIENT] = { "buffers and images of this client's sessions", CONFIG_client_memory,
+                           BYTES },
 };
 
 struct engine_limits engine_limits_of(const struct config_options *o)
 {
         static const uint64_t units[] = { [COUNT] = 1, [BYTES] = 1 << 20, [TIME] = 1000000000 };
-        struct engine_limits limits;
-        for (unsigned i = 0; i < ENGINE_LIMITS; i++)
+        struct engine_limits limits = { 0 };
+        for (unsigned i = 0; i < LIMIT_CLIENT; i++)
                 limits.max[i] = config_option_number(o, names[i].option) * units[names[i].unit];
+        (void)!engine_when_full(config_option_text(o, CONFIG_when_full), &limits.room_wait_ns);
         return limits;
 }
 
-static void tell(enum engine_limit which, uint64_t max, uint64_t has, uint64_t more)
+bool engine_when_full(const char *text, uint64_t *ret_wait_ns)
+{
+        uint64_t s = ROOM_WAIT_S;
+        char *end;
+        if (!strncmp(text, "wait:", 5) && text[5] >= '0' && text[5] <= '9') {
+                s = strtoull(text + 5, &end, 10);
+                if (*end || s > ROOM_WAIT_MAX_S)
+                        return false;
+        } else if (!strcmp(text, "fail")) {
+                s = 0;
+        } else if (strcmp(text, "wait") != 0) {
+                return false;
+        }
+        *ret_wait_ns = s * 1000000000;
+        return true;
+}
+
+/* Log a sentence, and send it to the client, whose contexts have callbacks for errors. */
+__attribute__((format(printf, 2, 3))) static void say(struct engine *e, const char *format, ...)
+        REQUIRES(engine_held)
+{
+        char text[256];
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        log_warn("engine", "%s", text);
+        engine_notice(e, text);
+}
+
+static void tell(struct engine *e, enum engine_limit which, uint64_t max, uint64_t has,
+                 uint64_t more) REQUIRES(engine_held)
 {
         const char *what = names[which].what, *option = config_entry(names[which].option)->name;
         switch (names[which].unit) {
         case COUNT:
-                log_warn("engine", "the session has %llu %s, and may have %llu: %s allows more",
-                         (unsigned long long)has, what, (unsigned long long)max, option);
+                say(e, "the session has %llu %s, and may have %llu: %s allows more",
+                    (unsigned long long)has, what, (unsigned long long)max, option);
                 break;
         case BYTES:
-                log_warn(
-                        "engine",
-                        "the session has %.1f MiB of %s, needs %.1f MiB more, and may have %.1f MiB: "
-                        "%s allows more",
-                        (double)has / 1048576, what, (double)more / 1048576, (double)max / 1048576,
-                        option);
+                say(e,
+                    "there are %.1f MiB of %s, %.1f MiB more are needed, and %.1f MiB are allowed: %s allows more",
+                    (double)has / 1048576, what, (double)more / 1048576, (double)max / 1048576,
+                    option);
                 break;
         default:
-                log_warn("engine", "%s of the session takes longer than %llu s: %s allows more",
-                         what, (unsigned long long)(max / 1000000000), option);
+                say(e, "%s of the session takes longer than %llu s: %s allows more", what,
+                    (unsigned long long)(max / 1000000000), option);
         }
 }
 
@@ -56,9 +100,114 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
         if (!max || (more <= max && has <= max - more))
                 return false;
         if (!(e->limits.told & 1u << which))
-                tell(which, max, has, more);
+                tell(e, which, max, has, more);
         e->limits.told |= 1u << which;
         return true;
+}
+
+/* ---- device memory -------------------------------------------------------------------------- */
+
+bool engine_storage_take(struct engine *e, uint64_t size)
+{
+        struct account *a = &e->limits.account;
+        e->limits.may_get_room = false;
+        if (engine_limit_exceeded(e, LIMIT_STORAGE, e->objects.storage, size))
+                return false;
+        if (!account_take(a, size)) {
+                e->limits.may_get_room = size <= a->max;
+                e->limits.lacks = size;
+                return false;
+        }
+        e->objects.storage += size;
+        if (e->objects.storage > e->objects.storage_peak)
+                e->objects.storage_peak = e->objects.storage;
+        return true;
+}
+
+void engine_storage_give(struct engine *e, uint64_t size)
+{
+        account_give(&e->limits.account, size);
+        e->objects.storage -= size;
+        e->limits.room_again_ns = 0;
+}
+
+void engine_storage_full(struct engine *e)
+{
+        e->limits.may_get_room = true;
+        e->limits.lacks = 0;
+}
+
+/* The last try to make storage failed, and nothing waits for it any more: say why, once. */
+static void tell_full(struct engine *e, bool waited) REQUIRES(engine_held)
+{
+        const struct account *a = &e->limits.account;
+        if (e->limits.told & 1u << LIMIT_CLIENT)
+                return;
+        e->limits.told |= 1u << LIMIT_CLIENT;
+        if (e->limits.lacks)
+                tell(e, LIMIT_CLIENT, a->max, account_sum(a->page), e->limits.lacks);
+        else if (waited)
+                say(e,
+                    "the device's memory is full, and has been for longer than --when-full waits");
+}
+
+static void put_off(struct command *c, uint64_t now_ns) REQUIRES(engine_held)
+{
+        struct engine *e = c->queue->object.engine;
+        c->submission.roomless = true;
+        if (list_empty(&e->limits.roomless))
+                e->limits.room_again_ns = now_ns + ROOM_AGAIN_NS;
+        list_append(&e->limits.roomless, &c->submission.room);
+}
+
+bool engine_room_wait(struct command *c, cl_int status)
+{
+        struct engine *e = c->queue->object.engine;
+        uint64_t wait_ns = e->params.limits.room_wait_ns,
+                 now = e->params.ops->now_ns(e->params.user);
+        if (status != CL_MEM_OBJECT_ALLOCATION_FAILURE || e->closing)
+                return false;
+        if (!e->limits.may_get_room || !wait_ns ||
+            (c->submission.room_until_ns && now >= c->submission.room_until_ns)) {
+                tell_full(e, c->submission.room_until_ns != 0);
+                return false;
+        }
+        if (!c->submission.room_until_ns) {
+                c->submission.room_until_ns = now + wait_ns;
+                log_info("engine",
+                         "a command waits for device memory, for %llu s at most (--when-full)",
+                         (unsigned long long)(wait_ns / 1000000000));
+        }
+        put_off(c, now);
+        return true;
+}
+
+bool engine_limit_pauses(struct command *c)
+{
+        struct engine *e = c->queue->object.engine;
+        if (!e->limits.account.timed || c->desc.native.op != BACKEND_KERNEL ||
+            !atomic_load(&e->limits.account.page->paused))
+                return false;
+        if (!e->limits.told_pause)
+                say(e,
+                    "this client has used up its device time, and its kernels wait: --client-time allows more");
+        e->limits.told_pause = true;
+        put_off(c, e->params.ops->now_ns(e->params.user));
+        return true;
+}
+
+/* Let the commands try again, in the order in which they began to wait. */
+static void try_roomless(struct engine *e, uint64_t now_ns) REQUIRES(engine_held)
+{
+        if (list_empty(&e->limits.roomless) || now_ns < e->limits.room_again_ns)
+                return;
+        while (!list_empty(&e->limits.roomless)) {
+                struct command *c =
+                        list_entry(e->limits.roomless.next, struct command, submission.room);
+                list_remove(&c->submission.room);
+                engine_command_poke(c);
+        }
+        engine_settle(e);
 }
 
 /* ---- how long commands run ------------------------------------------------------------------ */
@@ -69,12 +218,26 @@ struct busy {
         struct list link;
         size_t running;
         uint64_t since_ns; /* the last completion, or the first submission */
+        uint64_t used_ns;  /* until when its time is in the client's account */
 };
+
+bool engine_limit_times(const struct engine *e)
+{
+        return e->params.limits.max[LIMIT_RUN_NS] || e->limits.account.timed;
+}
+
+/* Put the device's time until now into the client's account. */
+static void charge(struct engine *e, struct busy *b, uint64_t now_ns) REQUIRES(engine_held)
+{
+        if (e->limits.account.timed && now_ns > b->used_ns)
+                atomic_fetch_add(&e->limits.account.page->busy_ns, now_ns - b->used_ns);
+        b->used_ns = now_ns;
+}
 
 void engine_limit_begin(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        if (!e->params.limits.max[LIMIT_RUN_NS])
+        if (!engine_limit_times(e))
                 return;
         struct busy *b = map_get(&e->limits.busy_devices, (uint64_t)q->device + 1);
         if (!b) {
@@ -91,22 +254,23 @@ void engine_limit_begin(struct queue *q)
         }
         if (b->running++)
                 return;
-        b->since_ns = e->params.ops->now_ns(e->params.user);
+        b->since_ns = b->used_ns = e->params.ops->now_ns(e->params.user);
         list_append(&e->limits.busy, &b->link);
 }
 
 void engine_limit_end(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        struct busy *b = e->params.limits.max[LIMIT_RUN_NS]
+        struct busy *b = engine_limit_times(e)
                                  ? map_get(&e->limits.busy_devices, (uint64_t)q->device + 1)
                                  : NULL;
         if (!b)
                 return;
         list_remove(&b->link);
+        charge(e, b, e->params.ops->now_ns(e->params.user));
         if (!--b->running)
                 return;
-        b->since_ns = e->params.ops->now_ns(e->params.user);
+        b->since_ns = b->used_ns;
         list_append(&e->limits.busy, &b->link);
 }
 
@@ -133,6 +297,8 @@ uint64_t engine_deadline(struct engine *e)
 {
         uint64_t run_ns = e->params.limits.max[LIMIT_RUN_NS];
         uint64_t deadline = engine_builder_deadline(e);
+        if (!list_empty(&e->limits.roomless) && e->limits.room_again_ns < deadline)
+                deadline = e->limits.room_again_ns;
         if (run_ns && !list_empty(&e->limits.busy)) {
                 uint64_t run =
                         list_entry(e->limits.busy.next, struct busy, link)->since_ns + run_ns;
@@ -149,10 +315,11 @@ int engine_expire(struct engine *e, uint64_t now_ns)
 {
         uint64_t run_ns = e->params.limits.max[LIMIT_RUN_NS];
         engine_builder_expire(e, now_ns);
+        try_roomless(e, now_ns);
         if (!run_ns || list_empty(&e->limits.busy) ||
             now_ns - list_entry(e->limits.busy.next, struct busy, link)->since_ns < run_ns)
                 return 0;
-        tell(LIMIT_RUN_NS, run_ns, 0, 0);
+        tell(e, LIMIT_RUN_NS, run_ns, 0, 0);
         give_up_commands(e);
         return SP_E_LIMIT;
 }

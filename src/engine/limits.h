@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <CL/cl.h>
+
 #include "config/options.h"
+#include "engine/account.h"
 #include "engine/lock.h"
 
 enum engine_limit {
@@ -17,27 +20,55 @@ enum engine_limit {
         LIMIT_BUILD_NS,  /* how long one build may take: then it has failed */
         /* How long a device may be busy with one command; after that the session is over. */
         LIMIT_RUN_NS,
+        /* Bytes of buffers and images of all sessions of the client (account.h); not in `max`. */
+        LIMIT_CLIENT,
         ENGINE_LIMITS,
 };
 
 /* 0: no limit except the engine's own (state.h). */
 struct engine_limits {
         uint64_t max[ENGINE_LIMITS];
+        uint64_t room_wait_ns; /* how long commands wait for device memory; 0: they fail */
 };
 
 /* The limits that --session-* options set. */
 struct engine_limits engine_limits_of(const struct config_options *o);
 
+struct command;
 struct engine;
 struct queue;
+
+/* --when-full: `fail`, `wait` or `wait:SECONDS`. Return false if the text is something else. */
+bool engine_when_full(const char *text, uint64_t *ret_wait_ns);
 
 /* Would the session exceed the limit with `more` beside what it `has`? Logs the first time. */
 bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t has, uint64_t more)
         REQUIRES(engine_held);
 
+/* Count `size` bytes of buffers and images towards the limits of the session and of its client, or take them back.
+ * Return false if a limit would be exceeded; the caller can find out by engine_room_wait if others may free
+ * memory. */
+SP_NODISCARD bool engine_storage_take(struct engine *e, uint64_t size) REQUIRES(engine_held);
+void engine_storage_give(struct engine *e, uint64_t size) REQUIRES(engine_held);
+
+/* A native buffer could not be made because the device is full. */
+void engine_storage_full(struct engine *e) REQUIRES(engine_held);
+
+/* The storage of the command's buffers could not be made: `status`. Return true if the command waits for memory;
+ * engine_expire then pokes it from time to time. False: it fails now, or has waited for as long as
+ * --when-full says. */
+bool engine_room_wait(struct command *c, cl_int status) REQUIRES(engine_held);
+
+/* Are completions observed one by one, because the time of commands is limited? */
+bool engine_limit_times(const struct engine *e) REQUIRES(engine_held);
+
+/* Return true if the command is a kernel and its client has used up its device time (--client-time). It then
+ * waits; engine_expire pokes it from time to time. */
+bool engine_limit_pauses(struct command *c) REQUIRES(engine_held);
+
 /* A native command of the queue was submitted; or is complete. */
 void engine_limit_begin(struct queue *q) REQUIRES(engine_held);
-void engine_limit_end(struct queue *q);
+void engine_limit_end(struct queue *q) REQUIRES(engine_held);
 void engine_limit_free(struct engine *e);
 
 #endif

@@ -83,18 +83,15 @@ static bool replicas_grow(void **array, size_t *count, unsigned domain, size_t s
 /* Count `size` bytes more towards the session's limit, and in *charged. */
 static cl_int storage_take(struct engine *e, uint64_t size, uint64_t *charged) REQUIRES(engine_held)
 {
-        if (engine_limit_exceeded(e, LIMIT_STORAGE, e->objects.storage, size))
+        if (!engine_storage_take(e, size))
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        e->objects.storage += size;
-        if (e->objects.storage > e->objects.storage_peak)
-                e->objects.storage_peak = e->objects.storage;
         *charged += size;
         return CL_SUCCESS;
 }
 
 static void storage_give(struct engine *e, uint64_t size, uint64_t *charged) REQUIRES(engine_held)
 {
-        e->objects.storage -= size;
+        engine_storage_give(e, size);
         *charged -= size;
 }
 
@@ -224,6 +221,8 @@ cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_bu
                 status = replica_create(b, domain, &r->native);
                 if (status < 0) {
                         storage_give(b->object.engine, storage_of(b), &b->charged);
+                        if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE && storage_of(b))
+                                engine_storage_full(b->object.engine);
                         return status;
                 }
         }

@@ -121,6 +121,12 @@ struct engine_limit_state {
         struct map busy_devices; /* by number + 1 */
         /* Those of them that have commands in flight. */
         struct list busy;
+        struct account account;
+        struct list roomless;   /* commands that wait for device memory or time */
+        bool told_pause;        /* the client knows that its kernels wait */
+        uint64_t room_again_ns; /* when to try them again */
+        bool may_get_room;      /* others' memory is why storage could not be made last */
+        uint64_t lacks;         /* its bytes */
 };
 
 /* program/ */
@@ -148,6 +154,7 @@ struct engine {
         int status GUARDED_BY(engine_held);
         bool closed GUARDED_BY(engine_held);       /* the client said close */
         bool closing GUARDED_BY(engine_held);      /* engine_free runs: the engine starts nothing */
+        bool notices GUARDED_BY(engine_held);      /* the client takes them */
         uint64_t activity GUARDED_BY(engine_held); /* counts what arrives */
         _Atomic uint64_t load; /* other sessions of this server, as engine_set_load was told */
 

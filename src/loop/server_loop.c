@@ -762,6 +762,13 @@ int server_loop_stats(struct server_loop *l, struct buf *ret)
         return r;
 }
 
+void server_loop_use_account(struct server_loop *l, const struct account *a)
+{
+        serving_lock(l);
+        engine_use_account(l->engine, a);
+        serving_unlock(l);
+}
+
 unsigned server_loop_devices(struct server_loop *l)
 {
         return engine_device_count(l->engine);

@@ -67,6 +67,8 @@ enum {
         FEATURE_CHECKSUM = 4,
         /* Lane 0 of a client: it understands `drain`. */
         FEATURE_DRAIN = 8,
+        /* Lane 0 of a client's session: the client takes `notice`. */
+        FEATURE_NOTICES = 16,
 };
 
 /* A borrowed array of 64-bit values. A decoded one is in wire byte order, one to be encoded in host

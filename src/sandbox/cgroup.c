@@ -401,6 +401,16 @@ int cgroup_add(struct cgroups *c, unsigned number, pid_t pid)
         return SP_E_LIMIT;
 }
 
+bool cgroup_weigh(const struct cgroups *c, unsigned number, unsigned weight)
+{
+        char group[16], text[16];
+        if (!number)
+                return false;
+        name_of(number, group);
+        snprintf(text, sizeof(text), "%u", weight);
+        return !write_file(c->base, group, "cpu.weight", text);
+}
+
 enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number)
 {
         char group[16], text[256];

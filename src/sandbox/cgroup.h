@@ -40,6 +40,10 @@ SP_NODISCARD int cgroup_make(struct cgroups *c, unsigned *ret_number);
  * the log says why. A process that has ended is no error. */
 SP_NODISCARD int cgroup_add(struct cgroups *c, unsigned number, pid_t pid);
 
+/* Set the share of the processors that the group gets beside others; each has 100. Return false if there are no
+ * groups, or they do not share processors. */
+bool cgroup_weigh(const struct cgroups *c, unsigned number, unsigned weight);
+
 /* Return whether the kernel has ended processes of the group for lack of memory, and whether the
  * group or the host lacked it. */
 enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number);

@@ -1,6 +1,7 @@
 #include "transport/stream.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "os/file.h"
@@ -74,6 +75,31 @@ int stream_listener_new(const struct transport_ops *ops, int fd, struct listener
         l->ops = ops;
         l->fd = fd;
         *ret = l;
+        return 0;
+}
+
+int listener_adopt(int fd, struct listener **ret)
+{
+        static const char scheme[] = "unix:";
+        struct socket_address at;
+        char path[SOCKET_PATH_MAX];
+        if (!socket_adopt(fd))
+                return SP_E_UNSUPP; /* it is no descriptor */
+        bool listens = socket_is_listener(fd) && socket_own_address(fd, &at);
+        enum socket_family family = listens ? socket_address_family(&at) : SOCKET_OTHER;
+        bool local = family == SOCKET_UNIX && socket_address_path(&at, path);
+        if (!local && family != SOCKET_IP4 && family != SOCKET_IP6) {
+                (void)file_close(fd);
+                return SP_E_UNSUPP;
+        }
+        int r = stream_listener_new(local ? &transport_unix : &transport_tcp, fd, ret);
+        if (r < 0)
+                return r;
+        (*ret)->inherited = true;
+        if (local)
+                snprintf((*ret)->address, sizeof((*ret)->address), "%s%s", scheme, path);
+        else
+                tcp_name_listener(*ret);
         return 0;
 }
 

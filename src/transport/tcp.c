@@ -146,8 +146,7 @@ static int bind_one(const struct socket_address *at, bool both, int *ret_fd)
         return 0;
 }
 
-/* The address that was bound, as connect takes it. */
-static void name_listener(struct listener *l)
+void tcp_name_listener(struct listener *l)
 {
         struct socket_address a;
         struct address at = { .ops = &transport_tcp };
@@ -185,7 +184,7 @@ static int tcp_listen(const char *address, struct listener **ret)
                 return r;
         r = stream_listener_new(&transport_tcp, fd, ret);
         if (!r)
-                name_listener(*ret);
+                tcp_name_listener(*ret);
         return r;
 }
 

@@ -117,6 +117,7 @@ struct listener {
         const struct transport_ops *ops;
         int fd;            /* to poll for POLLIN */
         char address[256]; /* in the form that connect takes */
+        bool inherited;    /* another process has made it, and removes its file */
 };
 
 extern const struct transport_ops transport_tcp, transport_unix, transport_shm, transport_inproc,
@@ -193,5 +194,10 @@ SP_NODISCARD int conn_import(int fd, struct bytes state, struct conn **ret);
 /* NULL is allowed; returns NULL. */
 struct conn *conn_close(struct conn *c);
 struct listener *listener_close(struct listener *l);
+
+/* Take over a listening socket that another process has made. The descriptor is the callee's, also
+ * on failure. SP_E_UNSUPP: it is neither a Unix socket with a path nor TCP, or does not listen;
+ * SP_E_NOMEM. */
+SP_NODISCARD int listener_adopt(int fd, struct listener **ret);
 
 #endif

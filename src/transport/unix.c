@@ -79,7 +79,8 @@ static int unix_listen(const char *address, struct listener **ret)
 
 static void unix_listener_close(struct listener *l)
 {
-        (void)file_unlink(l->address + sizeof(scheme) - 1);
+        if (!l->inherited)
+                (void)file_unlink(l->address + sizeof(scheme) - 1);
         stream_listener_close(l);
 }
 

@@ -43,6 +43,14 @@ static int on_peer_lost(void *user, const struct wire_peer_lost *m)
         return 0;
 }
 
+/* Every dial says that its side takes them. */
+static int on_notice(void *user, const struct wire_notice *m)
+{
+        (void)user;
+        (void)m;
+        return 0;
+}
+
 static int on_message(void *user, struct bytes msg)
 {
         static const struct wire_handlers handlers = {
@@ -50,6 +58,7 @@ static int on_message(void *user, struct bytes msg)
                 .event_done = on_event_done,
                 .close = on_close,
                 .peer_lost = on_peer_lost,
+                .notice = on_notice,
         };
         return wire_dispatch(&handlers, user, msg);
 }

@@ -90,7 +90,8 @@ def clients_are_listed_renamed_limited_and_removed():
         fails(spancld(p, "rename", "alice", second["name"]), "another client")
         fails(spancld(p, "rename", "alice", "a b"), "blanks")
         fails(spancld(p, "rename", "bob", "carol"), "no client bob")
-        fails(spancld(p, "limits", "alice", "device=0"), "no limit")
+        for wrong in ("device=0", "memory=lots", "sessions=-1", "time=1/0", "priority=highest"):
+            fails(spancld(p, "limits", "alice", wrong), "no limit")
         works(spancld(p, "limits", "alice", "devices=no-such-device"))
         assert works(spancld(p, "limits", "alice")).stdout == "devices=no-such-device\n"
         p.pair(port)  # anew, with the same key: name and limits stay
@@ -105,6 +106,9 @@ def clients_are_listed_renamed_limited_and_removed():
             works(other.spancl("pair", "--rotate"))
             works(other.ping(port))
             assert sessions(other, port) == 2
+            works(spancld(p, "limits", "alice", "sessions=1", "memory=64", "time=10/60", "priority=low"))
+            fails(p.spancl("list", "--server", f"tls:localhost:{port}"), "--client-sessions")
+            works(other.spancl("list", "--server", f"tls:localhost:{port}"))
             works(spancld(p, "remove", "alice"))
             wait_for(lambda: sessions(other, port) == 1, "the session of a removed client goes on")
             fails(p.ping(port), "does not know this client")

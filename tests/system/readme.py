@@ -206,7 +206,10 @@ def packages_work_on_another_system():
         shutil.copy(package, OTHER.root / dist)
     OTHER.run("apt-get update && apt-get install -y --no-install-recommends clinfo ocl-icd-libopencl1 pocl-opencl-icd")
     OTHER.run(command("Use", "apt install "), "y\n")
+    OTHER.run("getent passwd spancl && getent group spancl && test -f /etc/spancl/spancld.conf")
     use(OTHER, True)
+    OTHER.run("apt-get purge -y spancld && ! getent passwd spancl && ! getent group spancl && "
+              "! ls -d /etc/spancl/spancld.conf /var/lib/spancld /var/cache/spancld")
 
 
 def figures_can_be_measured_again():

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/journal.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/supervisor/child_log.h"
@@ -95,6 +97,62 @@ TEST(a_long_line_in_json_is_cut_inside_its_text)
         size_t size = strlen(text);
         assert_true(size > 3000 && size <= LOG_LINE_MAX);
         assert_string_equal(text + size - 3, "\"}\n");
+}
+
+/* The next entry at a journal's socket. */
+static const char *entry_of(int journal)
+{
+        static char entry[LOG_LINE_MAX + 1];
+        ssize_t n = recv(journal, entry, sizeof(entry) - 1, MSG_DONTWAIT);
+        assert_true(n > 0);
+        entry[n] = 0;
+        return entry;
+}
+
+TEST(lines_are_entries_of_the_journal_with_fields_that_no_text_can_forge)
+{
+        static const char said[] = "spancl[engine] error: a\rMESSAGE=b\x1b[1m\nPRIORITY=0\n";
+        static char longest[8000];
+        char folder[] = "/tmp/journal.XXXXXX";
+        struct sockaddr_un at = { .sun_family = AF_UNIX };
+        assert_non_null(mkdtemp(folder));
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", folder);
+        assert_false(journal_open(at.sun_path));
+        memset(longest, 'x', sizeof(longest) - 1);
+        assert_false(journal_open(longest));
+        for (int again = 0; again < 2; again++) { /* the journal starts again */
+                int journal = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+                assert_int_equal(bind(journal, (struct sockaddr *)&at, sizeof(at)), 0);
+                if (!again)
+                        assert_true(journal_open(at.sun_path));
+                log_format = LOG_NATIVE;
+                assert_string_equal(log_after(said, sizeof(said) - 1), "");
+                if (again)
+                        assert_non_null(strstr(entry_of(journal), "MESSAGE=1 lines were lost"));
+                assert_string_equal(entry_of(journal), "PRIORITY=3\nSYSLOG_IDENTIFIER=spancld\n"
+                                                       "SPANCL_COMPONENT=worker 7/engine\n"
+                                                       "MESSAGE=a\\x0dMESSAGE=b\\x1b[1m\n");
+                assert_string_equal(entry_of(journal),
+                                    "PRIORITY=6\nSYSLOG_IDENTIFIER=spancld\n"
+                                    "SPANCL_COMPONENT=worker 7\nMESSAGE=PRIORITY=0\n");
+                char out[LOG_LINE_MAX];
+                const struct log_line line = { .level = "warn",
+                                               .component = "c\nX=1",
+                                               .about = "alice\nY=2",
+                                               .text = bytes_str(longest) };
+                size_t size = journal_compose(&line, out);
+                assert_int_equal(size, LOG_LINE_MAX);
+                static const char begins[] =
+                        "PRIORITY=4\nSYSLOG_IDENTIFIER=spancld\nSPANCL_COMPONENT=c\n"
+                        "SPANCL_CLIENT=alice\nMESSAGE=xxx";
+                assert_memory_equal(out, begins, sizeof(begins) - 1);
+                assert_int_equal(out[size - 1], '\n');
+                close(journal);
+                assert_int_equal(unlink(at.sun_path), 0);
+                log_put(out, size); /* nobody is there */
+        }
+        log_format = LOG_PLAIN;
+        assert_int_equal(rmdir(folder), 0);
 }
 
 TEST(an_honest_line_keeps_its_component_and_level)
@@ -250,6 +308,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_line_in_json_is_one_object_with_nothing_forged),
                 cmocka_unit_test(a_long_line_in_json_is_cut_inside_its_text),
+                cmocka_unit_test(
+                        lines_are_entries_of_the_journal_with_fields_that_no_text_can_forge),
                 cmocka_unit_test(an_honest_line_keeps_its_component_and_level),
                 cmocka_unit_test(other_lines_are_told_as_what_they_are),
                 cmocka_unit_test(no_line_begins_as_those_of_the_supervisor_do),

@@ -56,6 +56,184 @@ TEST(storage_that_could_not_be_made_does_not_count)
         world_free(w);
 }
 
+/* A device that is full until the test says otherwise. */
+static bool device_is_full;
+
+static cl_int full_create(struct backend *b, unsigned domain, cl_mem_flags flags, size_t size,
+                          struct backend_buffer **ret)
+{
+        return device_is_full ? CL_MEM_OBJECT_ALLOCATION_FAILURE
+                              : backend_reference.buffer.create(b, domain, flags, size, ret);
+}
+
+static int expire(struct world *w)
+{
+        struct engine *e = w->nodes[0].engine;
+        engine_lock(e);
+        int r = engine_expire(e, now_ns);
+        engine_unlock(e);
+        return r;
+}
+
+static uint64_t deadline(struct world *w)
+{
+        struct engine *e = w->nodes[0].engine;
+        engine_lock(e);
+        uint64_t d = engine_deadline(e);
+        engine_unlock(e);
+        return d;
+}
+
+TEST(commands_wait_for_device_memory_and_fail_when_it_takes_too_long)
+{
+        struct backend_ops ops = backend_reference;
+        struct world *w = calloc(1, sizeof(*w));
+        ops.buffer.create = full_create;
+        w->count = 1;
+        limits.room_wait_ns = 1000000000;
+        assert_int_equal(node_init_on(&w->nodes[0], &ops, true, NULL), 0);
+        limits = (struct engine_limits){ 0 };
+        device_is_full = true;
+        make_objects(w, 0, 64);
+        launch(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 1);
+        launch(w, 0, QUEUE(1), EVENT(2), BUFFER(1), 1);
+        struct data *a = write_buffer(w, 0, QUEUE(2), EVENT(3), BUFFER(2), 64, 1);
+        world_run(w);
+        for (unsigned i = 1; i <= 3; i++)
+                assert_int_equal(status_of(w, 0, EVENT(i)), PENDING);
+        for (unsigned i = 0; i < 4; i++) {
+                assert_true(deadline(w) <= now_ns + 100000000);
+                now_ns = deadline(w) > now_ns ? deadline(w) : now_ns;
+                assert_int_equal(expire(w), 0);
+                world_run(w);
+                assert_int_equal(status_of(w, 0, EVENT(1)), PENDING);
+        }
+        device_is_full = false;
+        now_ns = deadline(w);
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        for (unsigned i = 1; i <= 3; i++)
+                assert_int_equal(status_of(w, 0, EVENT(i)), CL_SUCCESS);
+        struct data *got = read_buffer(w, 0, QUEUE(2), EVENT(4), BUFFER(2), 64);
+        world_run(w);
+        expect_same(a, got);
+        assert_true(deadline(w) == UINT64_MAX);
+
+        device_is_full = true;
+        send(w, 0, buffer_create, .buffer = BUFFER(9), .flags = CL_MEM_READ_WRITE, .size = 64);
+        launch(w, 0, QUEUE(1), EVENT(5), BUFFER(9), 1);
+        launch(w, 0, QUEUE(1), EVENT(6), BUFFER(1), 1);
+        world_run(w);
+        now_ns += 999999999;
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(6)), PENDING);
+        now_ns += 100000000;
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(5)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(status_of(w, 0, EVENT(6)), CL_SUCCESS);
+        /* A session that ends does not wait. */
+        launch(w, 0, QUEUE(1), EVENT(7), BUFFER(9), 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(7)), PENDING);
+        world_free(w);
+        device_is_full = false;
+}
+
+TEST(an_account_holds_what_the_sessions_of_a_client_hold)
+{
+        static struct account_page page;
+        static bool taken[ACCOUNT_SLOTS];
+        struct account a = { .page = &page, .max = 200, .timed = true };
+        memset(&page, 0, sizeof(page));
+        assert_true(account_open(&page, taken, &a.slot));
+        struct world *w = world_new(1);
+        engine_lock(w->nodes[0].engine);
+        engine_use_account(w->nodes[0].engine, &a);
+        engine_unlock(w->nodes[0].engine);
+        make_objects(w, 0, 64);
+        page.held[1] = 100; /* another session's */
+        page.used = 2;
+        launch(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 1);
+        fill_zero(w, 0, QUEUE(1), EVENT(2), BUFFER(2), 64);
+        pump(w);
+        now_ns += 1000;
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(account_sum(&page), 164);
+        assert_true(page.busy_ns >= 1000);
+        page.held[1] = 0;
+        page.paused = 1;
+        send(w, 0, buffer_fill, .event = EVENT(3), .flags = COMMAND_NOTIFY, .queue = QUEUE(2),
+             .buffer = BUFFER(2), .size = 64, .pattern = bytes_of("", 1));
+        launch(w, 0, QUEUE(1), EVENT(4), BUFFER(1), 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS); /* it is no kernel */
+        assert_int_equal(status_of(w, 0, EVENT(4)), PENDING);
+        page.paused = 0;
+        now_ns = deadline(w);
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
+        release_objects(w, 0);
+        assert_int_equal(account_sum(&page), 0);
+        world_free(w);
+}
+
+TEST(sessions_that_come_and_go_leave_nothing_in_an_account)
+{
+        static struct account_page page;
+        static bool taken[ACCOUNT_SLOTS];
+        (void)state;
+        struct account stays = { .page = &page, .max = 100 };
+        memset(&page, 0, sizeof(page));
+        memset(taken, 0, sizeof(taken));
+        assert_true(account_open(&page, taken, &stays.slot));
+        assert_true(account_take(&stays, 40));
+        for (unsigned i = 0; i < 1000; i++) {
+                struct account a = { .page = &page, .max = 100 };
+                assert_true(account_open(&page, taken, &a.slot));
+                assert_false(account_take(&a, 61));
+                assert_true(account_take(&a, 60));
+                assert_false(account_take(&stays, 1));
+                /* It is killed, some with more than they said. */
+                page.held[a.slot] = i % 2 ? UINT64_MAX : page.held[a.slot];
+                page.used = i % 3 ? page.used : UINT64_MAX;
+                account_close(&page, taken, a.slot);
+        }
+        assert_int_equal(account_sum(&page), 40);
+        account_give(&stays, 40);
+        assert_int_equal(account_sum(&page), 0);
+        /* If others write nonsense into the page, takes fail, and nothing else happens. */
+        page.held[7] = page.held[8] = UINT64_MAX;
+        page.used = UINT64_MAX;
+        assert_true(account_sum(&page) == UINT64_MAX);
+        assert_false(account_take(&stays, 1));
+        unsigned slot = 0, count = 1;
+        while (account_open(&page, taken, &slot))
+                count++;
+        assert_int_equal(count, ACCOUNT_SLOTS);
+        assert_int_equal(slot, ACCOUNT_SLOTS - 1);
+}
+
+TEST(the_values_of_when_full_are_known)
+{
+        uint64_t ns = 1;
+        (void)state;
+        assert_true(engine_when_full("fail", &ns));
+        assert_int_equal(ns, 0);
+        assert_true(engine_when_full("wait", &ns));
+        assert_int_equal(ns, 60000000000);
+        assert_true(engine_when_full("wait:86400", &ns));
+        assert_int_equal(ns, 86400000000000);
+        static const char *const bad[] = { "",        "waits",      "wait:", "wait:-1",
+                                           "wait:1s", "wait:86401", "fail:1" };
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_false(engine_when_full(bad[i], &ns));
+}
+
 TEST(more_programs_than_allowed_are_not_built)
 {
         struct world *w = world_limited(LIMIT_PROGRAMS, 1);
@@ -184,24 +362,6 @@ TEST(what_another_server_sends_early_does_not_end_its_session_at_the_limit)
         release_objects(w, 0);
         release_objects(w, 1);
         world_free(w);
-}
-
-static int expire(struct world *w)
-{
-        struct engine *e = w->nodes[0].engine;
-        engine_lock(e);
-        int r = engine_expire(e, now_ns);
-        engine_unlock(e);
-        return r;
-}
-
-static uint64_t deadline(struct world *w)
-{
-        struct engine *e = w->nodes[0].engine;
-        engine_lock(e);
-        uint64_t d = engine_deadline(e);
-        engine_unlock(e);
-        return d;
 }
 
 TEST(a_command_that_runs_too_long_ends_the_session_and_a_long_queue_does_not)
@@ -353,6 +513,10 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(more_objects_than_allowed_can_be_made_but_not_used),
                 cmocka_unit_test(storage_that_could_not_be_made_does_not_count),
+                cmocka_unit_test(commands_wait_for_device_memory_and_fail_when_it_takes_too_long),
+                cmocka_unit_test(an_account_holds_what_the_sessions_of_a_client_hold),
+                cmocka_unit_test(sessions_that_come_and_go_leave_nothing_in_an_account),
+                cmocka_unit_test(the_values_of_when_full_are_known),
                 cmocka_unit_test(more_programs_than_allowed_are_not_built),
                 cmocka_unit_test(transfers_wait_for_each_other_within_their_limit),
                 cmocka_unit_test(a_transfer_that_would_have_to_wait_for_commands_fails),

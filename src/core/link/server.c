@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/client.h"
@@ -129,6 +130,23 @@ static int on_output(void *user, const struct wire_output *m)
         return 0;
 }
 
+static int on_notice(void *user, const struct wire_notice *m) REQUIRES(client_held)
+{
+        enum { PAUSE_NS = 10000000 }; /* a server must not fill this process with callbacks */
+        struct server *s = user;
+        uint64_t now = client_now_ns(s->client);
+        char line[256], text[192];
+        if (s->noticed_ns && now - s->noticed_ns < PAUSE_NS)
+                return 0;
+        s->noticed_ns = now;
+        snprintf(text, sizeof(text), "%.*s", (int)m->text.size, (const char *)m->text.data);
+        bytes_tame(text, sizeof(text));
+        snprintf(line, sizeof(line), "SpanCL: %s: %s", server_name(s), text);
+        log_info("client", "%s", line);
+        contexts_notify(s, line);
+        return 0;
+}
+
 static int on_clock_query(void *user, const struct wire_clock_query *m)
 {
         struct server *s = user;
@@ -221,6 +239,7 @@ static const struct wire_handlers handlers = {
         .relay_data = peers_relay_data,
         .relay_taken = peers_relay_taken,
         .output = on_output,
+        .notice = on_notice,
         .clock_query = on_clock_query,
         .clock_reply = on_clock_reply,
         .close = on_close,

@@ -18,9 +18,10 @@ struct server {
         unsigned index;
         const struct server_spec *spec;
         enum server_state state;
-        int lost_status; /* found while sending; server_broken follows (0: none) */
-        bool receiving;  /* its session is dispatching: it must stay */
-        bool reaped;     /* lost, and connections and session are freed */
+        int lost_status;     /* found while sending; server_broken follows (0: none) */
+        bool receiving;      /* its session is dispatching: it must stay */
+        bool reaped;         /* lost, and connections and session are freed */
+        uint64_t noticed_ns; /* when its last notice came; 0: none has */
         struct session *session;
         struct io_link *link;
         uint64_t id[2], key[2];

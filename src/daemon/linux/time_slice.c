@@ -20,9 +20,24 @@ enum {
         THREADS_MAX = 4096,
 };
 
+/* Call `set` for all threads of a worker. Later threads inherit from their makers. */
+static void each_thread(pid_t worker, void (*set)(pid_t thread, const void *value),
+                        const void *value)
+{
+        char path[64];
+        const struct dirent *entry;
+        snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
+        DIR *threads = opendir(path);
+        for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++)
+                if (entry->d_name[0] != '.')
+                        set((pid_t)strtol(entry->d_name, NULL, 10), value);
+        if (threads)
+                closedir(threads);
+}
+
 /* Set the slice of a thread; 0: the kernel's default. A thread with another scheduler keeps it,
  * because somebody chose it on purpose. */
-static void set_slice(pid_t thread, uint64_t ns)
+static void set_slice(pid_t thread, const void *ns)
 {
         const struct {
                 uint32_t size, policy;
@@ -32,36 +47,34 @@ static void set_slice(pid_t thread, uint64_t ns)
                 uint64_t runtime, deadline, period;
         } attr = { .size = sizeof(attr),
                    .nice = getpriority(PRIO_PROCESS, (id_t)thread),
-                   .runtime = ns };
+                   .runtime = *(const uint64_t *)ns };
         if (sched_getscheduler(thread) == SCHED_OTHER &&
             syscall(SYS_sched_setattr, thread, &attr, 0) < 0 && errno != ESRCH)
                 log_debug(LOG, "no short time slices: %s", strerror(errno));
 }
 
-/* Set the slices of all threads of a worker. Later threads inherit from their makers. */
-static void set_time_slice(pid_t worker, uint64_t ns)
+static void set_nice(pid_t thread, const void *nice)
 {
-        char path[64];
-        const struct dirent *entry;
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)worker);
-        DIR *threads = opendir(path);
-        for (int i = 0; threads && i < THREADS_MAX && (entry = readdir(threads)); i++)
-                if (entry->d_name[0] != '.')
-                        set_slice((pid_t)strtol(entry->d_name, NULL, 10), ns);
-        if (threads)
-                closedir(threads);
+        if (setpriority(PRIO_PROCESS, (id_t)thread, *(const int *)nice) < 0)
+                log_debug(LOG, "thread %d keeps its priority: %s", (int)thread, strerror(errno));
 }
 
 void time_slices_share(struct supervisor *s)
 {
         bool several = workers_count(s, WORKER_BUSY) > 1;
+        const uint64_t ns = several ? SHORT_NS : 0;
         list_each(w, &s->workers, struct worker, link)
         {
                 if (w->state != WORKER_BUSY || w->gone || !w->pid || w->short_slices == several)
                         continue;
                 if (control_send(w->control, CONTROL_SHARED, bytes_str(several ? "1" : ""), -1) < 0)
                         continue; /* it is gone, or the next call notifies it */
-                set_time_slice(w->pid, several ? SHORT_NS : 0);
+                each_thread(w->pid, set_slice, &ns);
                 w->short_slices = several;
         }
+}
+
+void time_slices_prioritize(const struct worker *w, int nice)
+{
+        each_thread(w->pid, set_nice, &nice);
 }

@@ -1,4 +1,5 @@
-/* The time slices of sessions' threads: how long one keeps a core while others want it. */
+/* The time slices of sessions' threads: how long one keeps a core while others want it; and their
+ * priority. */
 #ifndef SPANCL_DAEMON_TIME_SLICE_H
 #define SPANCL_DAEMON_TIME_SLICE_H
 
@@ -15,5 +16,9 @@
  * Kernels before 6.12 have one slice for all. Workers of another user (--user) keep the usual
  * slice where spancld lacks CAP_SYS_NICE, as in some containers. */
 void time_slices_share(struct supervisor *s);
+
+/* Set the priority of the threads of a worker, from -20, the highest, to 19. The log notes threads
+ * that keep theirs. */
+void time_slices_prioritize(const struct worker *w, int nice);
 
 #endif

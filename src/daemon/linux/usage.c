@@ -449,6 +449,19 @@ bool usage_can_look(int folder)
         return look_up(folder, "fd/0", &st) == 0;
 }
 
+uint64_t usage_cpu_ns(pid_t pid)
+{
+        char path[32], text[1024];
+        unsigned long user, system;
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        text_file_read(AT_FDCWD, path, text, sizeof(text));
+        const char *p = strrchr(text, ')'); /* behind the name, which the process chooses */
+        if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                         &system) != 2)
+                return 0;
+        return (uint64_t)(user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 int usage_measure(const struct usage_params *p, struct usage *ret)
 {
         struct scan s = { .p = p };

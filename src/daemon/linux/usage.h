@@ -52,6 +52,9 @@ int usage_folder(pid_t pid);
 /* Return true if this process may inspect that one. */
 bool usage_can_look(int folder);
 
+/* Return the processor time that a process has used; 0: not known. */
+uint64_t usage_cpu_ns(pid_t pid);
+
 /* Measure. SP_E_GONE: the first process has ended; SP_E_NOMEM, SP_E_LIMIT (descriptors). */
 SP_NODISCARD int usage_measure(const struct usage_params *p, struct usage *ret);
 

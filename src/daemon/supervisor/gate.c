@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/clients.h"
+#include "daemon/client_limits.h"
 #include "os/account.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -194,11 +194,12 @@ static bool may_use_socket(const struct gate *g, unsigned uid)
 
 struct gate_origin gate_origin_of(const struct gate *g, const struct conn *c, bool tls_only)
 {
-        struct gate_origin from = { .local = true };
+        struct gate_origin from = { .local = true, .user = UINT_MAX };
         if (c->ops->caps & TRANSPORT_KNOWS_USER) {
                 unsigned uid = UINT_MAX;
                 from.stranger = !conn_user(c, &uid) || !may_use_socket(g, uid);
                 from.uid = from.stranger ? uid : 0;
+                from.user = uid;
                 return from;
         }
         from.local = conn_origin(c, from.net) && !tls_only;
@@ -274,11 +275,13 @@ static bool has_known_settings(const struct keys_entry *e)
 {
         const char *left = e->settings;
         struct keys_setting s;
+        struct client_limits limits = { 0 };
         while (keys_setting(&left, &s))
-                if (!client_knows_setting(s.key)) {
+                if (!client_limits_set(&limits, s.key, s.value)) {
                         log_warn(
                                 LOG,
-                                "%s may not connect: clients has '%.*s=' in its line, which is no setting",
+                                "%s may not connect: clients has '%.*s=' in its line, which is no setting, "
+                                "or has no such value",
                                 e->name, (int)s.key.size, (const char *)s.key.data);
                         return false;
                 }
@@ -334,11 +337,34 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
         return found || peer->vouched || own;
 }
 
+/* Name the client by what it has shown. */
+static void name_client(const struct gate_origin *from, const struct tls_peer *peer,
+                        char ret[GATE_WHO_MAX])
+{
+        static const uint8_t none[sizeof(from->net)];
+        size_t n = 0;
+        if (peer && !strcmp(peer->psk, KEYS_PSK_TOKEN)) {
+                strcpy(ret, KEYS_PSK_TOKEN);
+        } else if (peer && peer->known) {
+                n = (size_t)snprintf(ret, GATE_WHO_MAX, "key ");
+                keys_hex(peer->fingerprint, ret + n);
+        } else if (from->user != UINT_MAX) {
+                snprintf(ret, GATE_WHO_MAX, "user %u", from->user);
+        } else if (memcmp(from->net, none, sizeof(none)) != 0) {
+                n = (size_t)snprintf(ret, GATE_WHO_MAX, "address ");
+                for (size_t i = 0; i < sizeof(from->net); i++)
+                        n += (size_t)snprintf(ret + n, GATE_WHO_MAX - n, "%02x", from->net[i]);
+        } else {
+                strcpy(ret, "local");
+        }
+}
+
 int gate_admit(const struct gate *g, const struct gate_origin *from, const struct conn *c,
                const struct wire_hello *m, struct gate_grant *ret, const char **ret_text)
 {
         const struct tls_peer *peer = tls_peer(c);
         *ret = (struct gate_grant){ 0 };
+        name_client(from, peer, ret->who);
         if (from->stranger) {
                 log_warn(LOG, "user %u may not use this socket (--socket-users)", from->uid);
                 *ret_text = "this socket is for other users: the server's --socket-users says whom";

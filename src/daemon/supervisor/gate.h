@@ -9,6 +9,8 @@
 #include "proto/wire.h"
 #include "transport/tls.h"
 
+enum { GATE_WHO_MAX = KEYS_HEX + 16 };
+
 struct gate {
         const struct config_options *options;
         char folder[KEYS_PATH_MAX];  /* the folder of the keys; "": none */
@@ -26,6 +28,7 @@ struct gate_origin {
         bool local;
         bool stranger; /* a Unix socket's other user, who is refused */
         unsigned uid;  /* the number of that user */
+        unsigned user; /* the user at a Unix socket; UINT_MAX: it is none, or unknown */
         /* The address; of IPv6, the part that belongs to one customer. Zeros: local. */
         uint8_t net[16];
 };
@@ -40,6 +43,9 @@ struct gate_grant {
         char owner[KEYS_HEX + 1];
         /* The client's name in the list of clients, for the log; "": it has none. */
         char client[KEYS_NAME_MAX + 1];
+        /* The client whose account the session uses (daemon/supervisor/accounts.h): "key HEX", "token", "user UID",
+         * "address HEX", or "local" for connections of this host that show none of these. */
+        char who[GATE_WHO_MAX];
         /* The fingerprint by which the list of clients has it; "": the list does not decide. */
         char key[KEYS_HEX + 1];
         char was[KEYS_HEX + 1]; /* the key that `key` has just replaced in the list; "": none */

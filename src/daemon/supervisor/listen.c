@@ -1,6 +1,7 @@
 #include "daemon/supervisor/listen.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "daemon/linux/tree.h"
 #include "os/file.h"
 #include "os/file_info.h"
+#include "os/process/environment.h"
 #include "os/process/process.h"
 #include "transport/address.h"
 
@@ -52,21 +54,16 @@ static int require_keys(struct gate *gate, const char *where)
         return SP_E_AUTH;
 }
 
-/* Listen on an address of a network. The gate makes the encryption. */
-static int open_host(struct listeners *l, const struct address *at, unsigned *ret_port)
+/* Add a listener of a network, whose addresses are those of `ops`. The gate makes the encryption. */
+static int add_host(struct listeners *l, const struct transport_ops *ops, struct listener *one,
+                    unsigned *ret_port)
 {
-        bool tls_only = at->ops->caps & TRANSPORT_ENCRYPTED;
-        struct address plain = *at, got;
-        struct listener *one;
+        bool tls_only = ops->caps & TRANSPORT_ENCRYPTED;
+        struct address got;
         char text[ADDRESS_MAX], where[ADDRESS_MAX];
-        if (plain.ops->below)
-                plain.ops = plain.ops->below;
-        int r = address_listen(&plain, &one);
-        if (r < 0)
-                return r;
-        r = address_parse(one->address, &got);
+        int r = address_parse(one->address, &got);
         if (!r) {
-                got.ops = at->ops;
+                got.ops = ops;
                 address_put(&got, text);
                 address_show(text, where);
                 *ret_port = got.port;
@@ -81,6 +78,16 @@ static int open_host(struct listeners *l, const struct address *at, unsigned *re
         if (!l->port)
                 l->port = *ret_port;
         return add(l, one, tls_only);
+}
+
+static int open_host(struct listeners *l, const struct address *at, unsigned *ret_port)
+{
+        struct address plain = *at;
+        struct listener *one;
+        if (plain.ops->below)
+                plain.ops = plain.ops->below;
+        int r = address_listen(&plain, &one);
+        return r < 0 ? r : add_host(l, at->ops, one, ret_port);
 }
 
 /* Listen on "localhost": IPv4 and IPv6 with one port. A host may lack one of them. */
@@ -211,16 +218,72 @@ static bool wants_local_path(const struct config_options *o)
                (!strcmp(fabric, "auto") || !strcmp(fabric, "off"));
 }
 
+/* Listen on the sockets that the service manager has made (sd_listen_fds(3)): LISTEN_FDS of them, from descriptor
+ * 3 on, if LISTEN_PID is this process. */
+static int adopt(struct listeners *l, bool *ret_hosts)
+{
+        enum { FIRST = 3, MOST = 64 };
+        const char *pid = environment_get("LISTEN_PID"), *count = environment_get("LISTEN_FDS");
+        long fds = pid && count && strtol(pid, NULL, 10) == (long)process_self()
+                           ? strtol(count, NULL, 10)
+                           : 0;
+        int r = 0;
+        for (int fd = FIRST; fd < FIRST + fds && fd < FIRST + MOST && !r; fd++) {
+                struct listener *one;
+                unsigned port;
+                r = listener_adopt(fd, &one);
+                if (r < 0) {
+                        log_error(
+                                LOG,
+                                "descriptor %d of the service manager: no listening Unix or TCP socket",
+                                fd);
+                } else if (one->ops->caps & TRANSPORT_HOSTS) {
+                        *ret_hosts = true;
+                        r = add_host(l, one->ops, one, &port);
+                } else {
+                        log_info(LOG, "listening on %s, a socket of the service manager",
+                                 one->address);
+                        r = add(l, one, false);
+                }
+        }
+        environment_unset("LISTEN_PID");
+        environment_unset("LISTEN_FDS");
+        environment_unset("LISTEN_FDNAMES");
+        return r;
+}
+
+/* Return true if the service manager has made that Unix socket. */
+static bool is_adopted(const struct listeners *l, const char *path)
+{
+        struct address at;
+        char text[ADDRESS_MAX];
+        if (address_of_path(path, &at) < 0)
+                return false;
+        address_put(&at, text);
+        for (size_t i = 0; i < l->count; i++)
+                if (!strcmp(l->all[i].listener->address, text))
+                        return true;
+        return false;
+}
+
 int listeners_open(const struct config_options *o, struct gate *gate, struct listeners *ret)
 {
+        bool hosts = false;
         *ret = (struct listeners){ .gate = gate, .local_path_lock = -1 };
+        int adopted = adopt(ret, &hosts);
+        if (adopted < 0)
+                return adopted;
         for (size_t i = 0; i < o->list_count; i++) {
+                if (o->list[i].id == CONFIG_socket ? is_adopted(ret, o->list[i].value) : hosts)
+                        continue;
                 int r = o->list[i].id == CONFIG_socket ? open_socket(ret, o->list[i].value)
                                                        : open_listen(ret, o->list[i].value);
                 if (r < 0)
                         return r;
         }
-        int r = o->list_count ? 0 : open_listen(ret, config_entry(CONFIG_listen)->fallback);
+        int r = o->list_count || ret->count
+                        ? 0
+                        : open_listen(ret, config_entry(CONFIG_listen)->fallback);
         return !r && wants_local_path(o) ? open_local_path(ret) : r;
 }
 

@@ -26,9 +26,11 @@ struct listeners {
         int local_path_lock;
 };
 
-/* Listen on all addresses that the options name. Addresses beyond loopback, and with "tls:", are
- * opened only if the gate knows a client or --insecure admits strangers. On an error the log says
- * what to do. The caller frees the result with listeners_close, also after an error. */
+/* Listen on the sockets that the service manager has made (LISTEN_FDS), and on all other addresses
+ * that the options name. If one of its sockets is TCP, the options' addresses do not count.
+ * Addresses beyond loopback, and with "tls:", are opened only if the gate knows a client or
+ * --insecure admits strangers. On an error the log says what to do. The caller frees the result
+ * with listeners_close, also after an error. */
 SP_NODISCARD int listeners_open(const struct config_options *o, struct gate *gate,
                                 struct listeners *ret);
 

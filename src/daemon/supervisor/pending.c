@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "daemon/linux/notify.h"
 #include "daemon/linux/time_slice.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
@@ -381,8 +382,10 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 refuse(s, v, r, text);
                 return ROUTED;
         }
-        if (*v->grant.was)
+        if (*v->grant.was) {
                 clients_rekeyed(s, &v->grant);
+                accounts_rekeyed(s, &v->grant);
+        }
         if (m.role == HELLO_ROLE_DRAIN) {
                 drain_for(s, v, version);
                 return ROUTED;
@@ -411,13 +414,26 @@ static enum routed route(struct supervisor *s, struct pending *v)
                        "this server has no room for another session (--sessions)");
                 return ROUTED;
         }
+        text = accounts_refuse(s, &v->grant);
+        if (text) {
+                refuse(s, v, SP_E_LIMIT, text);
+                return ROUTED;
+        }
         if (health_holds(s))
                 return ROUTED_WAIT;
-        do {
-                w = workers_find_free(s, &v->grant, WORKER_WARM);
-                if (w)
-                        tell_load(s, w);
-        } while (w && !hand_over(s, v, w));
+        while ((w = workers_find_free(s, &v->grant, WORKER_WARM))) {
+                tell_load(s, w);
+                r = accounts_begin(s, w, &v->grant);
+                if (r == SP_E_LINK)
+                        w->gone = true;
+                else if (r < 0) {
+                        refuse(s, v, r, "this server can't count the session; see its log");
+                        return ROUTED;
+                } else if (hand_over(s, v, w))
+                        break;
+                else
+                        accounts_end(s, w);
+        }
         if (!w)
                 return ROUTED_WAIT;
         w->state = WORKER_BUSY;

@@ -66,6 +66,17 @@ struct audit {
         char why[128];
 };
 
+struct client_account;
+
+/* The part of a session in its client's account (daemon/supervisor/accounts.h). */
+struct client_use {
+        struct client_account *account; /* NULL: it has no session */
+        unsigned slot;                  /* in the account's page, if `has_slot` */
+        bool has_slot;
+        /* The worker's processor time in the client's window, and before it. */
+        uint64_t cpu_ns, cpu_before_ns;
+};
+
 struct worker {
         struct source source, log_source, calls_source;
         struct list link;
@@ -82,8 +93,10 @@ struct worker {
         struct gate_grant grant; /* the rights of the sessions that it can serve */
         bool shut_in;            /* it can send no more descriptors */
         uint64_t ready_by_ns;    /* the deadline of its start, while it is warming */
-        uint64_t heard_due_ns;   /* when its packets would have come at their rate */
-        uint64_t hear_ns;        /* it sends too much: when to receive again; 0: now */
+        struct {
+                uint64_t due_ns;   /* when its packets would have come at their rate */
+                uint64_t again_ns; /* it sends too much: when to receive again; 0: now */
+        } hearing;
         /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
          * a query is gone, so that a worker that does not read has few queries in its socket. */
         uint64_t looks[WORKER_LOOKS];
@@ -92,6 +105,7 @@ struct worker {
         uint64_t control_inode; /* of the worker's end */
         bool open;              /* the meter may inspect it */
         struct audit audit;
+        struct client_use use;
         bool over;         /* it exceeded a limit, and the log says so */
         bool told;         /* it sent why it can't serve, or its check's result */
         bool stuck;        /* it reported a driver's call that never returns */
@@ -192,6 +206,12 @@ struct supervisor {
 
         struct list workers;
         struct counts counts;
+
+        /* Clients (accounts.c). */
+        struct {
+                struct list all;
+                uint64_t look_ns; /* when to look at their device time; 0: never */
+        } accounts;
 
         /* Starts of workers (workers.c). */
         struct {

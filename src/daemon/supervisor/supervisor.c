@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "daemon/linux/notify.h"
 #include "daemon/linux/orphans.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
@@ -49,6 +50,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->trim_ns < d ? s->trim_ns : d;
         d = s->clients.due_ns && s->clients.due_ns < d ? s->clients.due_ns : d;
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
+        d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         d = helper_deadline(&s->exporter.process) < d ? helper_deadline(&s->exporter.process) : d;
@@ -63,6 +65,7 @@ static void expire(struct supervisor *s)
         workers_expire(s, now);
         workers_trim(s, now);
         clients_expire(s, now);
+        accounts_look(s, now);
         if (s->arrivals.accept_ns <= now && pending_resume(s) < 0)
                 pending_pause(s);
 }
@@ -205,6 +208,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         list_init(&s.arrivals.pending);
         list_init(&s.arrivals.waiting);
         list_init(&s.workers);
+        list_init(&s.accounts.all);
         list_init(&s.arrivals.dead);
         s.meter.process.shares_log = true;
         s.exporter.process.again_ns = UINT64_MAX;
@@ -246,6 +250,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
         pending_bury(&s);
         workers_stop(&s, run_events);
+        accounts_fini(&s);
         helper_stop(&s, &s.meter.process);
         helper_stop(&s, &s.sensors.process);
         helper_stop(&s, &s.dialler);

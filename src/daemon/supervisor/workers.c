@@ -10,6 +10,7 @@
 #include "daemon/linux/orphans.h"
 #include "daemon/linux/time_slice.h"
 #include "daemon/linux/usage.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/exporting.h"
@@ -105,6 +106,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
 {
         list_remove(&w->link);
         pending_worker_ended(s, w);
+        accounts_end(s, w);
         child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
                 (void)file_close(w->control);
@@ -403,10 +405,10 @@ static void is_born(struct supervisor *s, struct worker *w, const char *text)
 static bool may_speak(struct worker *w, uint64_t now_ns)
 {
         const uint64_t second = 1000 * MS;
-        if (w->heard_due_ns < now_ns)
-                w->heard_due_ns = now_ns;
-        w->heard_due_ns += second / HEAR_RATE;
-        return w->heard_due_ns <= now_ns + HEAR_BURST_S * second;
+        if (w->hearing.due_ns < now_ns)
+                w->hearing.due_ns = now_ns;
+        w->hearing.due_ns += second / HEAR_RATE;
+        return w->hearing.due_ns <= now_ns + HEAR_BURST_S * second;
 }
 
 /* Take the filter's descriptor. This is safe once, because the worker has not run a client's code
@@ -436,14 +438,15 @@ void worker_hear(struct supervisor *s, struct worker *w)
         static struct control c;
         int r = SP_E_AGAIN;
         uint64_t now = clock_now_ns();
-        for (int i = 0; i < HEAR_BATCH && !w->hear_ns && !(r = control_receive(w->control, &c));
+        for (int i = 0;
+             i < HEAR_BATCH && !w->hearing.again_ns && !(r = control_receive(w->control, &c));
              i++) {
                 bool new = w->state == WORKER_WARMING || w->state == WORKER_CHECKING;
                 if (c.kind == CONTROL_CALLS && new && !w->shut_in)
                         shut_in(s, w, &c);
                 control_drop(&c);
                 if (!may_speak(w, now)) {
-                        w->hear_ns = now + HEAR_PAUSE_MS * MS;
+                        w->hearing.again_ns = now + HEAR_PAUSE_MS * MS;
                         supervisor_unwatch(s, w->control);
                 }
                 if (c.kind == CONTROL_STATS)
@@ -524,8 +527,8 @@ void workers_expire(struct supervisor *s, uint64_t now_ns)
                         w->log.resume_ns = 0;
                         (void)supervisor_watch(s, w->log.fd, &w->log_source);
                 }
-                if (w->hear_ns && w->hear_ns <= now_ns) {
-                        w->hear_ns = 0;
+                if (w->hearing.again_ns && w->hearing.again_ns <= now_ns) {
+                        w->hearing.again_ns = 0;
                         if (!w->gone)
                                 (void)supervisor_watch(s, w->control, w);
                 }
@@ -548,7 +551,7 @@ uint64_t workers_deadline(const struct supervisor *s)
         uint64_t d = UINT64_MAX;
         list_each(w, &s->workers, struct worker, link)
         {
-                d = earlier(earlier(d, w->log.resume_ns), w->hear_ns);
+                d = earlier(earlier(d, w->log.resume_ns), w->hearing.again_ns);
                 if ((w->state == WORKER_WARMING || w->state == WORKER_CHECKING) && !w->gone)
                         d = earlier(d, w->ready_by_ns);
         }

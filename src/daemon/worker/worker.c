@@ -21,6 +21,7 @@
 #include "os/poll.h"
 #include "os/signals.h"
 #include "os/thread.h"
+#include "os/vm.h"
 #include "os/wakeup.h"
 #include "proto/info.h"
 #include "sandbox/sandbox.h"
@@ -225,6 +226,24 @@ static void tell_end(struct worker *w)
                 log_debug(LOG, "the supervisor does not get the session's totals");
 }
 
+/* Map the page of the client's account. It stays mapped until the process ends. */
+static void use_account(struct worker *w, const struct control *c)
+{
+        uint64_t address;
+        char *end;
+        struct account a = { .slot = (unsigned)strtoul((const char *)c->data, &end, 10) };
+        a.max = strtoull(end, &end, 10);
+        a.timed = strtoul(end, &end, 10) != 0;
+        if (c->fd < 0 || a.slot >= ACCOUNT_SLOTS ||
+            vm_map_file(c->fd, 0, sizeof(*a.page), &address) < 0) {
+                log_error(LOG, "the account of the client can't be used");
+                server_loop_stop(w->loop, "this server can't count what the session uses");
+                return;
+        }
+        a.page = (struct account_page *)(uintptr_t)address;
+        server_loop_use_account(w->loop, &a);
+}
+
 /* Handle one message of the supervisor. False: the supervisor is gone. */
 static bool obey(struct worker *w)
 {
@@ -266,6 +285,11 @@ static bool obey(struct worker *w)
         case CONTROL_STATS:
                 if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the worker can't send the counters of its session");
+                break;
+        case CONTROL_ACCOUNT:
+                if (!w->attached)
+                        use_account(w, &c);
+                control_drop(&c);
                 break;
         case CONTROL_DIALLER:
                 dialling_begin(c.fd);

@@ -18,6 +18,7 @@ static void command_release(struct command *c) REQUIRES(engine_held)
                 engine_early_completion_left(c);
         list_remove(&c->ready);
         list_remove(&c->submission.over_quota);
+        list_remove(&c->submission.room);
         list_remove(&c->outcome.order);
         for (size_t i = 0; i < c->deps.count; i++)
                 engine_event_drop(&c->deps.list[i]);
@@ -128,6 +129,7 @@ static struct command *command_alloc(struct queue *q, size_t deps, size_t args)
                                  &c->outcome.unreported,
                                  &c->outcome.coalesced,
                                  &c->submission.over_quota,
+                                 &c->submission.room,
                                  &c->outcome.order };
         for (size_t i = 0; i < array_size(lists); i++)
                 list_init(lists[i]);
@@ -400,7 +402,7 @@ int engine_handle_launch_query(void *user, const struct wire_launch_query *m)
                 ev && ev->state == EVENT_HELD && !ev->imported ? find_command(e, ev) : NULL;
         bool held = c && engine_command_in_queue(c);
         bool failed = c ? c->outcome.status < 0 : ev && ev->state == EVENT_DONE && ev->status < 0;
-        if (held && only_loads(c) && !ev->asked)
+        if (held && (only_loads(c) || c->submission.roomless) && !ev->asked)
                 ev->asked = m->request;
         else
                 answer_launch_query(e, m->request, ev, !held && !failed);

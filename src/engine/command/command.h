@@ -51,6 +51,9 @@ struct command_submission {
         struct transfer *given_up;
         size_t stale;           /* parts in flight that use those transfers */
         struct list over_quota; /* engine's */
+        struct list room;       /* engine's roomless, until it is to try again */
+        bool roomless; /* its buffers have no storage yet, or its client has no device time */
+        uint64_t room_until_ns; /* when it no longer waits for it; 0: it has not waited */
         bool asking;            /* the part in flight reads content_size */
         uint8_t content_size[8];
         size_t running;             /* parts in flight */

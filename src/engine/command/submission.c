@@ -356,6 +356,8 @@ static cl_int submit_whole(struct command *c) REQUIRES(engine_held)
 static void submit_and_leave(struct command *c) REQUIRES(engine_held)
 {
         cl_int status = c->outcome.status < 0 ? c->outcome.status : submit_whole(c);
+        if (status < 0 && !c->submission.running && engine_room_wait(c, status))
+                return;
         if (status < 0 && c->outcome.status >= 0)
                 c->event->refused = status;
         if (status < 0)
@@ -376,7 +378,8 @@ static void poke_followers(struct command *w)
         }
 }
 
-void engine_submission_continue(struct command *c)
+/* Submit as much of the command as is there; its buffers have storage. */
+static void go_on(struct command *c) REQUIRES(engine_held)
 {
         cl_int r = c->outcome.status;
         if (c->submission.asking)
@@ -397,15 +400,19 @@ void engine_submission_continue(struct command *c)
                 engine_command_submitted(c);
 }
 
-void engine_submission_start(struct command *c)
+static void begin(struct command *c) REQUIRES(engine_held)
 {
-        engine_command_set_state(c, COMMAND_SUBMITTING);
+        c->submission.roomless = false;
         if (c->outcome.status >= 0 && command_is_empty(c)) {
                 engine_command_submitted(c);
                 return;
         }
+        if (c->outcome.status >= 0 && engine_limit_pauses(c))
+                return;
         if (c->outcome.status >= 0) {
                 cl_int status = prepare_buffers(c);
+                if (status < 0 && engine_room_wait(c, status))
+                        return;
                 if (status < 0)
                         engine_command_fail(c, status);
                 else
@@ -420,6 +427,20 @@ void engine_submission_start(struct command *c)
                 engine_command_fail(c, status);
                 start_failed(c);
         } else {
-                engine_submission_continue(c);
+                go_on(c);
         }
+}
+
+void engine_submission_start(struct command *c)
+{
+        engine_command_set_state(c, COMMAND_SUBMITTING);
+        begin(c);
+}
+
+void engine_submission_continue(struct command *c)
+{
+        if (!c->submission.roomless)
+                go_on(c);
+        else if (list_empty(&c->submission.room))
+                begin(c);
 }

@@ -8,7 +8,7 @@
 #include "engine/command/command.h"
 
 /* May a later command report the completion of this one? */
-bool engine_coalesced_allowed(const struct command *c);
+bool engine_coalesced_allowed(const struct command *c) REQUIRES(engine_held);
 
 /* The command is submitted. `unreported`: a later command may report it, or the backend when asked
  * later. It now stands for the commands that it comes after. */

@@ -13,7 +13,7 @@ bool engine_untracked_allowed(const struct queue *q, uint64_t event)
 {
         /* If the session has a run-time limit, every command's completion is observed, so none is
          * untracked. Ids must grow, because bisection finds them. */
-        return !q->object.engine->params.limits.max[LIMIT_RUN_NS] && q->in_order && !q->profiling &&
+        return !engine_limit_times(q->object.engine) && q->in_order && !q->profiling &&
                !q->recording && q->native && q->status >= 0 && list_empty(&q->held) &&
                event > q->untracked.newest;
 }

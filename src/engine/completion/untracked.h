@@ -15,7 +15,7 @@ struct untracked_entry {
 };
 
 /* May the queue's next command be untracked? */
-bool engine_untracked_allowed(const struct queue *q, uint64_t event);
+bool engine_untracked_allowed(const struct queue *q, uint64_t event) REQUIRES(engine_held);
 
 /* Submit the command. Its dependencies are those that the queue's order does not cover. False: it
  * could not be submitted, and nothing has changed. */

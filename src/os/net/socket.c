@@ -18,6 +18,11 @@ int socket_new(const struct socket_address *like)
         return socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
+int socket_new_datagrams(const struct socket_address *like)
+{
+        return socket(like->at.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
 bool socket_connect(int fd, const struct socket_address *to)
 {
         return connect(fd, socket_address_raw(to), to->size) == 0;
@@ -90,6 +95,14 @@ bool socket_is_stream(int fd)
         int type;
         socklen_t size = sizeof(type);
         return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+bool socket_is_listener(int fd)
+{
+        int listens;
+        socklen_t size = sizeof(listens);
+        return socket_is_stream(fd) &&
+               getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
 }
 
 bool socket_adopt(int fd)

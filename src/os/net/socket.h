@@ -12,6 +12,9 @@
 /* Make a stream socket for connections from or to addresses of this family. -1. */
 SP_NODISCARD int socket_new(const struct socket_address *like);
 
+/* The same for a socket of datagrams. */
+SP_NODISCARD int socket_new_datagrams(const struct socket_address *like);
+
 /* Begin to connect. False with EINPROGRESS: it goes on, and poll() reports POLLOUT when it is over; socket_error then
  * tells how. */
 SP_NODISCARD bool socket_connect(int fd, const struct socket_address *to);
@@ -40,6 +43,9 @@ SP_NODISCARD bool socket_other_address(int fd, struct socket_address *ret);
 
 /* Return true if it is a stream socket: not one of packets, and no other descriptor. */
 bool socket_is_stream(int fd);
+
+/* Return true if it is a stream socket that listens. */
+bool socket_is_listener(int fd);
 
 /* Have calls return at once, and let no other program inherit the socket. For one that came from elsewhere. */
 SP_NODISCARD bool socket_adopt(int fd);
@@ -136,6 +142,18 @@ static inline ssize_t socket_receivev(int fd, const struct iovec *iov, int n)
                 r = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         while (r < 0 && errno == EINTR);
         return r;
+}
+
+/* Send a datagram to this address. Returns true if it was sent whole. */
+static inline bool socket_send_to(int fd, const struct socket_address *to, const void *data,
+                                  size_t size)
+{
+        ssize_t r;
+        do
+                r = sendto(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT, socket_address_raw(to),
+                           to->size);
+        while (r < 0 && errno == EINTR);
+        return r >= 0 && (size_t)r == size;
 }
 
 /* Is there no byte, or no room, for now? For errno after a failed call. */

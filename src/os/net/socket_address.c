@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,19 @@ bool socket_address_of_path(const char *path, struct socket_address *ret)
         memcpy(a.sun_path, path, n);
         *ret = (struct socket_address){ .size = sizeof(a) };
         memcpy(&ret->at, &a, sizeof(a));
+        return true;
+}
+
+bool socket_address_path(const struct socket_address *a, char ret[SOCKET_PATH_MAX])
+{
+        struct sockaddr_un local = { 0 };
+        _Static_assert(sizeof(local.sun_path) < SOCKET_PATH_MAX, "");
+        memcpy(&local, &a->at, a->size < sizeof(local) ? a->size : sizeof(local));
+        size_t n = strnlen(local.sun_path, sizeof(local.sun_path));
+        if (local.sun_family != AF_UNIX || !n)
+                return false;
+        memcpy(ret, local.sun_path, n);
+        ret[n] = 0;
         return true;
 }
 

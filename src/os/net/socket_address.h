@@ -21,6 +21,7 @@ enum {
         SOCKET_VM_ANY =
                 0xffffffff,    /* as the number of a machine: all; as a port: the system chooses */
         SOCKET_HOST_MAX = 256, /* of a host in text, with its final 0 */
+        SOCKET_PATH_MAX = 109, /* of a Unix socket's path, with its final 0 */
 };
 
 enum socket_family socket_address_family(const struct socket_address *a);
@@ -48,6 +49,9 @@ void socket_address_any_ip4(unsigned port, struct socket_address *ret);
 
 /* Make the address of a Unix socket. False: the path is empty or too long. */
 SP_NODISCARD bool socket_address_of_path(const char *path, struct socket_address *ret);
+
+/* Get the path of a Unix socket. False: it has none. */
+SP_NODISCARD bool socket_address_path(const struct socket_address *a, char ret[SOCKET_PATH_MAX]);
 
 /* Make or read an address of SOCKET_VM: the number of a machine (CID), and a port. */
 void socket_address_of_vm(uint32_t machine, uint32_t port, struct socket_address *ret);

@@ -1,0 +1,46 @@
+/* A client's account of device memory and device time, which its sessions on one spancld share. The
+ * account is a page of memory that the supervisor makes for each client. Only workers of that client
+ * get it, so a worker that was taken over can falsify no other client's account. Each session writes
+ * the bytes that it holds to a slot of its own. The supervisor clears the slot when the session's
+ * process has ended. There are no locks; each slot has one owner. A hostile
+ * worker's values only make the takes of its own client fail or succeed. */
+#ifndef SPANCL_ENGINE_ACCOUNT_H
+#define SPANCL_ENGINE_ACCOUNT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ACCOUNT_SLOTS = 8189 }; /* sessions of one client at a time */
+
+struct account_page {
+        _Atomic uint64_t used; /* slots from this one on are zeros; at most ACCOUNT_SLOTS counts */
+        _Atomic uint64_t busy_ns; /* device time that all sessions have used */
+        _Atomic uint64_t
+                paused; /* not 0: kernels wait, because the client has used its device time */
+        _Atomic uint64_t held[ACCOUNT_SLOTS]; /* bytes */
+};
+
+/* A session's view. Zeroed memory is an account without a limit. */
+struct account {
+        struct account_page *page; /* NULL: there is no limit */
+        unsigned slot;
+        uint64_t max; /* bytes for all sessions together; UINT64_MAX: no limit */
+        uint64_t held;
+        bool timed; /* device time is limited */
+};
+
+/* Count `size` bytes more. Return false if the sessions of the client would then hold more than the
+ * limit. Of two sessions that want the last bytes at the same time, one gets them, as a rule. */
+bool account_take(struct account *a, uint64_t size);
+void account_give(struct account *a, uint64_t size);
+
+/* Return the bytes that all sessions hold; UINT64_MAX if the sum is larger. */
+uint64_t account_sum(const struct account_page *page);
+
+/* For the supervisor: take a free slot. Return false if there is none. `taken` has a bool for each slot. */
+bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned *ret_slot);
+/* The session of the slot has ended. */
+void account_close(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned slot);
+
+#endif

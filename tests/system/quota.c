@@ -1,0 +1,118 @@
+/* quota: a session that does what the lines of its input say, and answers each with a line.
+ *
+ *   take MIB    makes a buffer and fills it: the status of that command
+ *   free        releases the newest buffer, and waits until the server has done so
+ *   run MS      runs a kernel for about that long, several times: its status
+ *   said        the last sentence that the context's error callback got, or "nothing" */
+#include "try.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum { BUFFERS = 64 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char said[512] = "nothing";
+static cl_device_id device;
+static cl_context context;
+static cl_command_queue queue;
+
+static void CL_CALLBACK on_error(const char *text, const void *data, size_t size, void *user)
+{
+        (void)data, (void)size, (void)user;
+        pthread_mutex_lock(&lock);
+        snprintf(said, sizeof(said), "%s", text);
+        pthread_mutex_unlock(&lock);
+}
+
+static cl_int fate_of(cl_event event)
+{
+        cl_int status = 0;
+        (void)clWaitForEvents(1, &event);
+        TRY(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                           NULL));
+        TRY(clReleaseEvent(event));
+        return status;
+}
+
+static cl_int take(size_t mib, cl_mem *ret)
+{
+        const cl_int zero = 0;
+        cl_event event;
+        cl_int err;
+        *ret = clCreateBuffer(context, CL_MEM_READ_WRITE, mib << 20, NULL, &err);
+        TRY(err);
+        err = clEnqueueFillBuffer(queue, *ret, &zero, sizeof(zero), 0, mib << 20, 0, NULL, &event);
+        return err ? err : fate_of(event);
+}
+
+static double now_ms(void)
+{
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static cl_int run(double ms)
+{
+        static const char *source =
+                "kernel void k(global int *p) { int x = p[0]; for (int i = 0; i < 10000000; i++)"
+                " x = x * 3 + i; p[0] = x; }";
+        static cl_kernel kernel;
+        static cl_mem number;
+        const size_t one = 1;
+        cl_int err = CL_SUCCESS, zero = 0;
+        if (!kernel) {
+                cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &err);
+                TRY(err);
+                TRY(clBuildProgram(program, 1, &device, "", NULL, NULL));
+                kernel = clCreateKernel(program, "k", &err);
+                TRY(err);
+                number = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero, &err);
+                TRY(err);
+                TRY(clSetKernelArg(kernel, 0, sizeof(number), &number));
+        }
+        for (double end = now_ms() + ms; !err && now_ms() < end;) {
+                cl_event event;
+                err = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, &event);
+                err = err ? err : fate_of(event);
+        }
+        return err;
+}
+
+int main(void)
+{
+        cl_mem buffers[BUFFERS];
+        size_t count = 0;
+        char line[64];
+        cl_platform_id platform;
+        cl_int err;
+        TRY(clGetPlatformIDs(1, &platform, NULL));
+        TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+        context = clCreateContext(NULL, 1, &device, on_error, NULL, &err);
+        TRY(err);
+        queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
+        TRY(err);
+        while (fgets(line, sizeof(line), stdin)) {
+                line[strcspn(line, "\n")] = 0;
+                if (!strncmp(line, "take ", 5) && count < BUFFERS) {
+                        printf("%d\n", take(strtoul(line + 5, NULL, 10), &buffers[count++]));
+                } else if (!strcmp(line, "free") && count) {
+                        TRY(clReleaseMemObject(buffers[--count]));
+                        TRY(clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL));
+                        TRY(clFinish(queue)); /* behind the release */
+                        printf("0\n");
+                } else if (!strncmp(line, "run ", 4)) {
+                        printf("%d\n", run(strtod(line + 4, NULL)));
+                } else if (!strcmp(line, "said")) {
+                        pthread_mutex_lock(&lock);
+                        printf("%s\n", said);
+                        pthread_mutex_unlock(&lock);
+                } else {
+                        return 2;
+                }
+                fflush(stdout);
+        }
+        return 0;
+}

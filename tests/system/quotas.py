@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""quotas.py BUILD [NAME...]: claims about what the sessions of one client may use together, over real processes (quota.c).
+Users of the Unix socket are one client, connections to loopback another. Each function is one claim."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(ROOT / "tests/system"))
+import claims  # noqa: E402
+from servers import Servers, native_vendors  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+HANG_S = 120  # a watchdog, not a claim about speed
+FULL = "-4"  # CL_MEM_OBJECT_ALLOCATION_FAILURE
+
+
+class Server:
+    """With a Unix socket and a port of loopback, on this host's devices."""
+
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.servers = Servers(BUILD, 1, ("--linger", "0", "--log", "info", *options), transport="unix",
+                               vendors=native_vendors(self.folder.name))
+        self.port = self.servers.ports[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.servers.stop()
+        self.folder.cleanup()
+
+    def log(self):
+        return self.servers.log_text()
+
+    def session(self, other=False):
+        return Session(self, f"localhost:{self.port}" if other else self.servers.address(0))
+
+
+class Session:
+    def __init__(self, server, address):
+        self.server = server
+        self.process = subprocess.Popen([str(BUILD / "bin/system_quota")], text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env={**server.servers.environment(), "SPANCL_SERVERS": address})
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        line = self.process.stdout.readline().strip()
+        assert line, self.process.communicate()[1] + self.server.log()
+        return line
+
+    def do(self, line):
+        self.ask(line)
+        return self.answer()
+
+    def end(self):
+        """Return what it printed to standard error."""
+        return self.process.communicate(timeout=HANG_S)[1]
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def wait_for(condition, server):
+    deadline = time.monotonic() + HANG_S
+    while not condition():
+        assert time.monotonic() < deadline, server.log()
+        time.sleep(0.02)
+
+
+def says(session, words):
+    """The error callback runs on another thread than the call that fails."""
+    wait_for(lambda: words in session.do("said"), session.server)
+
+
+def memory_is_shared_by_the_sessions_of_one_client():
+    with Server("--client-memory", "64") as server:
+        a, b, other = server.session(), server.session(), server.session(other=True)
+        assert a.do("take 40") == "0", server.log()
+        assert b.do("said") == "nothing"
+        assert b.do("take 40") == FULL, server.log()
+        says(b, "--client-memory")
+        wait_for(lambda: "--client-memory" in server.log(), server)
+        assert b.do("take 24") == "0", server.log()
+        assert other.do("take 60") == "0", server.log()
+        assert a.do("free") == "0"
+        assert b.do("take 40") == "0", server.log()
+        assert a.do("take 65") == FULL
+        assert other.do("said") == "nothing"
+        for session in (a, b, other):
+            session.end()
+
+
+def killed_sessions_leave_nothing_in_the_account():
+    with Server("--client-memory", "64", "--client-sessions", "32") as server:
+        for _ in range(12):
+            session = server.session()
+            assert session.do("take 60") in ("0", FULL), server.log()
+            session.kill()
+        # The last of them has ended by the time that there is room for all.
+        wait_for(lambda: (s := server.session()).do("take 64") == "0" and s.end() is not None or s.kill(), server)
+
+
+def more_sessions_than_a_client_may_have_are_refused():
+    with Server("--client-sessions", "2") as server:
+        sessions = [server.session(), server.session()]
+        other = server.session(other=True)
+        for session in (*sessions, other):
+            assert session.do("take 1") == "0", server.log()
+        third = server.session()
+        assert "--client-sessions" in third.end(), server.log()
+        assert third.process.returncode == 1
+        assert "--client-sessions" in server.log(), server.log()
+        for session in (*sessions, other):
+            session.end()
+
+
+def a_command_waits_for_memory_and_then_goes_on():
+    with Server("--client-memory", "64", "--when-full", "wait:3600") as server:
+        a, b = server.session(), server.session()
+        assert a.do("take 40") == "0", server.log()
+        b.ask("take 40")
+        wait_for(lambda: "a command waits for device memory" in server.log(), server)
+        assert b.process.poll() is None
+        assert a.do("free") == "0"
+        assert b.answer() == "0", server.log()
+        # More than the limit is never there, so nothing waits for it.
+        assert b.do("take 65") == FULL, server.log()
+        # The end of a session makes room, too, also by a signal.
+        a.ask("take 40")
+        wait_for(lambda: server.log().count("a command waits for device memory") == 2, server)
+        b.kill()
+        assert a.answer() == "0", server.log()
+        a.end()
+
+
+def a_command_that_waits_too_long_fails():
+    with Server("--client-memory", "64", "--when-full", "wait:1") as server:
+        a, b = server.session(), server.session()
+        assert a.do("take 40") == "0", server.log()
+        begin = time.monotonic()
+        assert b.do("take 40") == FULL, server.log()
+        assert time.monotonic() - begin >= 1
+        says(b, "--client-memory")
+        assert b.do("take 20") == "0", server.log()
+        a.end()
+        b.end()
+
+
+def kernels_wait_when_the_device_time_is_used_up():
+    with Server("--client-time", "1/8") as server:
+        a, other = server.session(), server.session(other=True)
+        begin = time.monotonic()
+        assert a.do("run 1500") == "0", server.log()  # or as long as it waits
+        wait_for(lambda: "of device time in 8 s (--client-time)" in server.log(), server)
+        assert other.do("run 1") == "0", server.log()
+        assert a.do("run 1") == "0", server.log()  # in the next window
+        assert time.monotonic() - begin >= 4, server.log()
+        says(a, "--client-time")
+        assert other.do("said") == "nothing"
+        a.end()
+        other.end()
+
+
+def wrong_values_are_refused():
+    for option, value in (("--when-full", "perhaps"), ("--when-full", "wait:"), ("--when-full", "wait:99999"),
+                          ("--client-time", "1/0"), ("--client-time", "x"), ("--client-time", "1/2/3")):
+        done = subprocess.run([str(BUILD / "bin/spancld"), option, value], check=False, capture_output=True, text=True)
+        assert done.returncode == 2 and option in done.stderr and value in done.stderr, (option, value, done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(claims.run(globals()))

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""services.py BUILD [NAME...]: claims about spancld as a service: sockets of the service manager, the package's scripts and
+units, and packaging/pocld. No systemd runs. Each function is one claim."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import claims  # noqa: E402
+from servers import Servers, native_vendors  # noqa: E402
+
+BUILD = Path(sys.argv[1]).resolve()
+HANG_S = 120  # a watchdog, not a claim about speed
+DEBIAN = ROOT / "packaging/debian"
+
+
+def run(*command, **more):
+    return subprocess.run(list(map(str, command)), check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=HANG_S, **more)
+
+
+def lists(address):
+    done = run(BUILD / "bin/spancl", "list", "--quick", "--server", address)
+    return done.returncode == 0, done.stdout
+
+
+def sockets_of_the_service_manager_are_served():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/socket"
+        with socket.socket(socket.AF_UNIX) as local, socket.create_server(("127.0.0.1", 0)) as host:
+            local.bind(path)
+            local.listen()
+            passed = f"exec 3<&{local.fileno()} 4<&{host.fileno()}; export LISTEN_FDS=2 LISTEN_FDNAMES=a:b; "
+            os.set_inheritable(local.fileno(), True)
+            os.set_inheritable(host.fileno(), True)
+            port = host.getsockname()[1]
+            sh = ("bash", "-c")
+            options = ("--socket", path, "--log", "info")
+
+            class Activated(Servers):
+                """Bash hands the sockets on, because the descriptors have fixed numbers."""
+
+                def listen(self, i):
+                    return ["--listen", "127.0.0.1:1"]  # it does not count
+
+            before = subprocess.Popen
+            subprocess.Popen = lambda *a, pass_fds=(), **k: before(
+                *a, pass_fds=[*pass_fds, local.fileno(), host.fileno()], **k)
+            try:
+                with Activated(BUILD, 1, options, prefix=(*sh, passed + 'LISTEN_PID=$$ exec "$@"', "-"),
+                               vendors=native_vendors(folder)) as s:
+                    assert s.ports == [port], s.log_text()
+                    for address in f"localhost:{port}", f"unix:{path}":
+                        works, out = lists(address)
+                        assert works, out + s.log_text()
+                    assert "a socket of the service manager" in s.log_text()
+                assert Path(path).is_socket()  # the service manager removes it
+                # They are another process's.
+                with Servers(BUILD, 1, ("--log", "info"), prefix=(*sh, passed + 'LISTEN_PID=1 exec "$@"', "-"),
+                             vendors=native_vendors(folder)) as s:
+                    assert s.ports[0] != port and "service manager" not in s.log_text()
+                # A descriptor that is no socket.
+                done = run(*sh, 'exec 3</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"', "-", BUILD / "bin/spancld")
+                assert done.returncode == 1 and "descriptor 3 of the service manager" in done.stdout, done.stdout
+            finally:
+                subprocess.Popen = before
+
+
+def pocld_understands_its_options_and_variables():
+    with tempfile.TemporaryDirectory() as folder:
+        fake = Path(folder) / "spancld"
+        fake.write_text('#!/bin/sh\nprintf "%s " "$@"\n')
+        fake.chmod(0o755)
+
+        def says(*options, **variables):
+            done = run(ROOT / "packaging/pocld", *options,
+                       env={"PATH": f"{folder}:/usr/bin:/bin", **variables})
+            return done.stdout.strip() if done.returncode == 0 else None
+
+        assert says() == "--listen *:10998 --log warn"
+        assert says("-a", "127.0.0.1", "-p", "7000") == "--listen 127.0.0.1:7000 --log warn"
+        assert says("-a127.0.0.1", "--port=7000", "-vinfo") == "--listen 127.0.0.1:7000 --log info"
+        assert says("--address", "::1", "--insecure") == "--listen [::1]:10998 --log warn --insecure"
+        assert says(POCLD_LOGLEVEL="off") == "--listen *:10998 --log error"
+        assert says("--log_filter=err", POCLD_LOGLEVEL="debug") == "--listen *:10998 --log error"
+        assert says("-v", "remote,memory") == "--listen *:10998 --log debug"
+        assert says("-V") == "--version"
+        for wrong in ("-p", "x"), ("-p",), ("--port=-1",):
+            assert says(*wrong) is None, wrong
+        assert "POCLD_LOGLEVEL" in says("--help")
+
+
+def packaged_files(folder):
+    """The package spancld as it is installed."""
+    done = run("cmake", "--install", BUILD, "--component", "spancld", "--prefix", "/usr",
+               env={**os.environ, "DESTDIR": str(folder)})
+    assert done.returncode == 0, done.stdout
+
+
+def units_are_valid_and_need_no_editing():
+    with tempfile.TemporaryDirectory() as folder:
+        packaged_files(folder)
+        units = Path(folder) / "usr/lib/systemd/system"
+        service, unit = (units / f"spancld.{kind}" for kind in ("service", "socket"))
+        conf = Path(folder) / "etc/spancl/spancld.conf"
+        assert "--config /etc/spancl/spancld.conf" in service.read_text()
+        path = next(line.split("=")[1] for line in unit.read_text().splitlines() if line.startswith("ListenStream="))
+        assert f"socket={path}" in conf.read_text().splitlines()
+        for line in service.read_text().splitlines():
+            if line.startswith(("User=", "Group=")):
+                assert line.endswith("=spancl")
+        if not shutil.which("systemd-analyze"):
+            return "systemd-analyze is not installed"
+        done = run("systemd-analyze", "verify", "--recursive-errors=no", "--man=no", service, unit)
+        wrong = [line for line in done.stdout.splitlines() if "spancld" in line and "not executable" not in line]
+        assert not wrong, done.stdout
+    return None
+
+
+INSIDE = r"""
+set -eu
+export DPKG_MAINTSCRIPT_PACKAGE=spancld
+# The system's folders that the scripts write to, as copies.
+for folder in /etc /var/lib/systemd /usr/lib/systemd/system /usr/lib/sysusers.d; do
+        mkdir -p "$1$folder" "$folder"
+        cp -a "$folder/." "$1$folder"
+        mount --bind "$1$folder" "$folder"
+done
+sed -i /^spancl:/d /etc/passwd /etc/group /etc/shadow /etc/gshadow
+state() { find /etc /var/lib/systemd /var/lib/spancld -name '*-' -prune -o -print 2>/dev/null | sort; cut -d: -f1 /etc/passwd /etc/group | grep -vx -e render -e video; }
+"$3/postinst" triggered
+state >"$1/before"
+for version in '' 0.0.1; do
+        cp -a "$2/usr/lib/." /usr/lib
+        cp -a "$2/etc/." /etc
+        "$3/postinst" configure $version
+        getent passwd spancl | grep -q :/usr/sbin/nologin
+        getent group spancl >/dev/null
+        [ "$(id -gn spancl)" = spancl ]
+        [ -L /etc/systemd/system/sockets.target.wants/spancld.socket ]
+        [ -L /etc/systemd/system/multi-user.target.wants/spancld.service ]
+done
+# An upgrade leaves a disabled unit disabled.
+rm /etc/systemd/system/multi-user.target.wants/spancld.service
+"$3/postinst" configure 0.0.1
+[ ! -e /etc/systemd/system/multi-user.target.wants/spancld.service ]
+mkdir -p /var/lib/spancld /var/cache/spancld
+"$3/prerm" remove
+rm -r /etc/spancl /usr/lib/systemd/system/spancld.* /usr/lib/sysusers.d/spancl.conf
+"$3/postrm" remove
+getent passwd spancl >/dev/null
+"$3/postrm" purge
+"$3/postrm" purge
+[ ! -e /var/lib/spancld ]
+[ ! -e /var/cache/spancld ]
+state >"$1/after"
+diff "$1/before" "$1/after"
+"""
+
+
+def scripts_of_the_package_leave_nothing():
+    if os.geteuid() or not Path("/etc/debian_version").exists() or not shutil.which("deb-systemd-helper"):
+        return "not root on a Debian"
+    if run("unshare", "--mount", "true").returncode:
+        return "mount namespaces are not permitted here"
+    if Path("/var/lib/spancld").exists() or Path("/var/cache/spancld").exists():
+        return "a spancld is installed"
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder) / "files"
+        packaged_files(files)
+        done = run("unshare", "--mount", "sh", "-c", INSIDE, "-", Path(folder) / "work", files, DEBIAN)
+        assert done.returncode == 0, done.stdout
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(claims.run(globals()))
