@@ -103,6 +103,7 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
         c->wait.progress_pumping = progress_thread;
         servers_tick(c);
         client_flush(c);
+        servers_look_for_silence(c);
         /* The waiter may have waited only for the sending. Poll finds what the other servers have sent. */
         bool all = c->requests.count || ++c->wait.pumps % PUMPS_OF_ALL == 0;
         if (!client_receive(c, all) && !(done && done(arg))) {

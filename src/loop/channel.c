@@ -25,7 +25,6 @@ struct channel *channel_of(struct server_loop *l, struct session *s)
                 return NULL;
         c->lanes.session = s;
         c->loop = l;
-        c->silence_ns = UINT64_MAX;
         list_append(l->channels.next,
                     &c->link); /* first: devices wait for peers, before the client does */
         return c;
@@ -137,10 +136,10 @@ static void carried(void *user, struct link *link, int status) LOCK_UNCHECKED
         engine_settle(l->engine);
         if (session_unsent(c->lanes.session))
                 serving_flush(l, c->lanes.session); /* acknowledgements */
-        if (status >= 0)
-                return;
-        c->broken[link->lane] = status;
-        serving_rouse(l);
+        if (status < 0)
+                c->broken[link->lane] = status;
+        if (status < 0 || lanes_unwatched(&c->lanes))
+                serving_rouse(l);
 }
 
 /* Several peers at the same time compete for the cores, so each gets fewer lanes. */

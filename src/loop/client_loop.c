@@ -443,6 +443,8 @@ static void carried(void *user, struct link *link, int status)
         /* Acknowledgements; the other side needs room. */
         if (status >= 0 && session_unsent(l->lanes.session))
                 status = link_flush(&l->lanes.links[0], SIZE_MAX, NULL);
+        if (l->loop->asleep && lanes_unwatched(&l->lanes))
+                loop_wake(l->loop);
         if (status == 0)
                 return;
         if (status != SP_E_AGAIN && !l->status)
@@ -627,7 +629,7 @@ static int loop_send(void *user, struct io_link *l)
                 result = r < 0 ? r : result;
         }
         lanes_rouse(&l->lanes);
-        if (news && loop->asleep)
+        if (loop->asleep && (news || (!l->local && lanes_unwatched(&l->lanes))))
                 loop_wake(loop);
         if (session_get_stats(l->lanes.session)->bytes_sent != before)
                 l->quiet |= is_too_soon(l);
@@ -637,7 +639,10 @@ static int loop_send(void *user, struct io_link *l)
 static bool loop_silent(void *user, struct io_link *l, uint64_t now_ns, uint64_t *next_ns)
 {
         (void)user;
-        return lanes_silent(&l->lanes, now_ns, next_ns) >= 0;
+        bool silent = lanes_silent(&l->lanes, now_ns) >= 0;
+        if (l->lanes.silence_ns && l->lanes.silence_ns < *next_ns)
+                *next_ns = l->lanes.silence_ns;
+        return silent;
 }
 
 static uint64_t received(const struct session *s)

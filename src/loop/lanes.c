@@ -47,10 +47,11 @@ void lanes_join(struct lanes *l)
                 l->threads[lane] = lane_thread_free(l->threads[lane]);
 }
 
-int lanes_silent(struct lanes *l, uint64_t now_ns, uint64_t *next_ns)
+int lanes_silent(struct lanes *l, uint64_t now_ns)
 {
         enum { SHARE = 4 }; /* of the limit, between two questions */
         const uint64_t pause_ns = transport_timeout_ms * UINT64_C(1000000) / SHARE;
+        l->silence_ns = 0;
         for (unsigned lane = 0; pause_ns && lane < lanes_used(l); lane++) {
                 struct link *k = &l->links[lane];
                 if (!k->conn || !k->owed)
@@ -64,10 +65,20 @@ int lanes_silent(struct lanes *l, uint64_t now_ns, uint64_t *next_ns)
                         k->owed = s == SILENCE_OWES;
                         k->ask_ns = k->owed ? now_ns + pause_ns : 0;
                 }
-                if (k->ask_ns && k->ask_ns < *next_ns)
-                        *next_ns = k->ask_ns;
+                if (k->ask_ns && (!l->silence_ns || k->ask_ns < l->silence_ns))
+                        l->silence_ns = k->ask_ns;
         }
         return -1;
+}
+
+bool lanes_unwatched(const struct lanes *l)
+{
+        bool owed = false;
+        if (l->silence_ns || !transport_timeout_ms)
+                return false;
+        for (unsigned lane = 0; lane < lanes_used(l); lane++)
+                owed |= l->links[lane].conn && l->links[lane].owed;
+        return owed;
 }
 
 bool lanes_poll(struct lanes *l, struct spin_on *on)

@@ -15,6 +15,7 @@ struct lanes {
         struct session *session;
         struct link links[SESSION_LANES];
         struct lane_thread *threads[SESSION_LANES]; /* NULL: the owner moves the lane */
+        uint64_t silence_ns;                        /* when to call lanes_silent; 0: not planned */
 };
 
 /* The entries for poll(2) that the lanes of one session need at most. */
@@ -57,9 +58,13 @@ static inline void lanes_rouse(struct lanes *l)
 void lanes_stop(struct lanes *l);
 void lanes_join(struct lanes *l);
 
-/* Is the other host of one of the lanes silent (conn_silence)? Returns the lane, or -1. Lowers
- * *next_ns to the time at which to call this again. */
-int lanes_silent(struct lanes *l, uint64_t now_ns, uint64_t *next_ns);
+/* Is the other host of one of the lanes silent (conn_silence)? Returns the lane, or -1. Plans the
+ * next call (silence_ns). The owner calls this after it has sent, before it sleeps. */
+int lanes_silent(struct lanes *l, uint64_t now_ns);
+
+/* Were bytes sent since, and no call of lanes_silent is planned? A thread that has sent while the
+ * owner sleeps wakes it then: once until the other host has acknowledged all. */
+bool lanes_unwatched(const struct lanes *l);
 
 /* Add the entries of the owner's lanes to `on`: at most LANES_POLL_MAX to its fds, and as many
  * conns as lanes. True: a link is due (link_is_due), so do not sleep. */

@@ -39,7 +39,7 @@ void serving_flush(void *user, struct session *s) LOCK_UNCHECKED
                 /* Else it sends when it has received all that is there. */
                 if (l->completions.polls && link_can_send(&c->lanes.links[0]))
                         (void)!link_flush(&c->lanes.links[0], LINK_BUDGET, NULL);
-                return; /* losses are for flush_all */
+                return; /* losses are for flush_all, and silence for look_for_silence */
         }
         bool more = false;
         for (unsigned lane = 0; lane < session_lanes_used(s); lane++) {
@@ -50,7 +50,7 @@ void serving_flush(void *user, struct session *s) LOCK_UNCHECKED
                         more |= link_flush(k, lane ? DIRECT_BULK_MAX : SIZE_MAX, NULL) != 0;
                 more |= k->waiting; /* the place it waits for may be there now */
         }
-        if (more)
+        if (more || lanes_unwatched(&c->lanes))
                 serving_rouse(l);
 }
 
@@ -136,29 +136,33 @@ static void take_losses(struct server_loop *l) REQUIRES(l->lock, engine_held)
         }
 }
 
-/* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
-/* True: the channel's connection is dropped. */
-static bool tick_silence(struct server_loop *l, struct channel *c, uint64_t now)
-        REQUIRES(l->lock, engine_held)
-{
-        c->silence_ns = UINT64_MAX;
-        int lane = lanes_silent(&c->lanes, now, &c->silence_ns);
-        if (lane < 0)
-                return false;
-        log_warn(
-                LOG,
-                "%s: its host acknowledges nothing for %u ms (--link-timeout): the session drops the connection",
-                c == l->client ? "the client" : "a peer", transport_timeout_ms);
-        channel_lost(l, c, (unsigned)lane, SP_E_LINK);
-        return true;
-}
-
-static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
+/* After all is sent, and before the thread sleeps. True: a connection was dropped, so do not sleep. */
+static bool look_for_silence(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         uint64_t now = clock_now_ns();
+        bool dropped = false;
         list_each(c, &l->channels, struct channel, link)
         {
-                if (tick_silence(l, c, now) || !l->answer_ns || !c->lanes.links[0].conn)
+                int lane = lanes_silent(&c->lanes, now);
+                if (lane < 0)
+                        continue;
+                log_warn(
+                        LOG,
+                        "%s: its host acknowledges nothing for %u ms (--link-timeout): the session drops the connection",
+                        c == l->client ? "the client" : "a peer", transport_timeout_ms);
+                channel_lost(l, c, (unsigned)lane, SP_E_LINK);
+                dropped = true;
+        }
+        return dropped;
+}
+
+/* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
+static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
+{
+        uint64_t now = l->answer_ns ? clock_now_ns() : 0;
+        list_each(c, &l->channels, struct channel, link)
+        {
+                if (!l->answer_ns || !c->lanes.links[0].conn)
                         continue;
                 bool client = c == l->client;
                 int r = session_tick(c->lanes.session,
@@ -401,8 +405,8 @@ static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_he
         {
                 if (c->lanes.links[0].conn && session_deadline(c->lanes.session) < d)
                         d = session_deadline(c->lanes.session);
-                if (c->silence_ns < d)
-                        d = c->silence_ns;
+                if (c->lanes.silence_ns && c->lanes.silence_ns < d)
+                        d = c->lanes.silence_ns;
                 if (c->target && c->target->again_ns < d)
                         d = c->target->again_ns;
                 if (c->target && c->target->tell_ns < d)
@@ -520,6 +524,7 @@ static void *loop_thread(void *arg)
                 drain(l);
                 bool more = flush_all(l, true);
                 farewell(l);
+                more |= look_for_silence(l);
                 await_client(l);
                 int r = l->over ? 0 : collect(l);
                 if (r < 0)

@@ -22,9 +22,8 @@ struct channel {
         struct lanes lanes;
         int broken
                 [SESSION_LANES]; /* negative: the error that a lane thread found, for the loop's thread */
-        uint64_t silence_ns; /* when to look for silent hosts again (lanes_silent) */
-        bool failed;         /* the engine was told that this peer is lost */
-        bool no_fabric;      /* a fabric to it has failed */
+        bool failed;             /* the engine was told that this peer is lost */
+        bool no_fabric;          /* a fabric to it has failed */
         /* The target if this side dials the peer; NULL: the peer dials. */
         struct target *target;
         uint64_t try;        /* the generation of the last one, of this target or an earlier one */

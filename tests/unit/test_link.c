@@ -1,10 +1,12 @@
-/* src/loop/link: what a thread that looks again and again receives without the lock, and records that come slowly. */
+/* src/loop/link, lanes: what a thread that looks again and again receives without the lock, records that
+ * come slowly, and the silence of hosts. */
 #include "support/check.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "loop/lanes.h"
 #include "loop/link.h"
 #include "session/session.h"
 #include "transport/checked.h"
@@ -216,6 +218,41 @@ TEST(a_checked_record_that_comes_slowly_is_no_silence)
         buf_fini(&all);
 }
 
+/* ---- silence -------------------------------------------------------------------------------- */
+
+/* A thread that sends while the owner sleeps learns that nobody will look, once until all is acknowledged. */
+TEST(bytes_that_anyone_sent_are_watched_once_the_owner_has_looked)
+{
+        static const struct session_ops ops = { .message = on_message };
+        const unsigned limit_ms = transport_timeout_ms;
+        struct lanes lanes = { 0 };
+        struct conn *conn;
+        int fds[2];
+        transport_timeout_ms = 1000;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        assert_int_equal(session_new(&(struct session_params){ .ops = &ops }, &lanes.session), 0);
+        assert_int_equal(conn_from_fd(fds[0], &conn), 0);
+        assert_int_equal(link_up(&lanes.links[0], lanes.session, 0, conn, 0), 0);
+        for (uint64_t now = 1000; now < 10000000000; now += 1000000000) {
+                assert_int_equal(lanes_silent(&lanes, now), -1);
+                assert_int_equal(lanes.silence_ns, 0);
+                assert_false(lanes_unwatched(&lanes));
+                assert_int_equal(session_send(lanes.session, queue_flush, .queue = 1), 0);
+                assert_int_equal(link_flush(&lanes.links[0], SIZE_MAX, NULL), 0);
+                assert_true(lanes_unwatched(&lanes));
+                assert_int_equal(lanes_silent(&lanes, now), -1);
+                assert_int_equal(lanes.silence_ns, now + 250000000);
+                assert_false(lanes_unwatched(&lanes));
+        }
+        transport_timeout_ms = 0;
+        lanes.silence_ns = 0;
+        assert_false(lanes_unwatched(&lanes));
+        transport_timeout_ms = limit_ms;
+        lanes_down(&lanes);
+        session_free(lanes.session);
+        close(fds[1]);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -223,6 +260,7 @@ int main(void)
                 cmocka_unit_test(a_link_that_fails_to_send_receives_what_has_come),
                 cmocka_unit_test(so_does_one_through_shared_memory),
                 cmocka_unit_test(a_checked_record_that_comes_slowly_is_no_silence),
+                cmocka_unit_test(bytes_that_anyone_sent_are_watched_once_the_owner_has_looked),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,34 +186,42 @@ static int tick_answers(struct server *s, uint64_t now) REQUIRES(client_held)
         return r;
 }
 
-static int tick_silence(struct server *s, uint64_t now) REQUIRES(client_held)
+/* Is it connected to another process, and is nothing wrong with it so far? */
+static bool is_timed(const struct server *s)
 {
-        struct client *c = s->client;
-        s->disconnected.silence_ns = UINT64_MAX;
-        if (!c->io->silent || !c->io->silent(c->io_user, s->link, now, &s->disconnected.silence_ns))
-                return 0;
-        log_warn(
-                "client",
-                "the server %s: its host acknowledges nothing (SPANCL_LINK_TIMEOUT): the client reconnects",
-                server_name(s));
-        return SP_E_LINK;
+        return s->state == SERVER_UP && !s->lost_status && !s->spec->in_process;
+}
+
+static void drop(struct server *s, int status) REQUIRES(client_held)
+{
+        s->lost_status = status;
+        if (!s->receiving)
+                server_broken(s, status);
 }
 
 void servers_tick(struct client *c)
 {
-        for (unsigned i = 0; i < c->server_count; i++) {
+        for (unsigned i = 0; i < c->server_count && c->disconnected.answer_ns; i++) {
                 struct server *s = c->servers[i];
-                if (s->state != SERVER_UP || s->lost_status || s->spec->in_process)
+                int r = is_timed(s) ? tick_answers(s, client_now_ns(c)) : 0;
+                if (r < 0)
+                        drop(s, r);
+        }
+}
+
+void servers_look_for_silence(struct client *c)
+{
+        for (unsigned i = 0; i < c->server_count && c->io->silent; i++) {
+                struct server *s = c->servers[i];
+                s->disconnected.silence_ns = UINT64_MAX;
+                if (!is_timed(s) || !c->io->silent(c->io_user, s->link, client_now_ns(c),
+                                                   &s->disconnected.silence_ns))
                         continue;
-                uint64_t now = client_now_ns(c);
-                int r = c->disconnected.answer_ns ? tick_answers(s, now) : 0;
-                if (!r)
-                        r = tick_silence(s, now);
-                if (r == 0)
-                        continue;
-                s->lost_status = r;
-                if (!s->receiving)
-                        server_broken(s, r);
+                log_warn(
+                        "client",
+                        "the server %s: its host acknowledges nothing (SPANCL_LINK_TIMEOUT): the client reconnects",
+                        server_name(s));
+                drop(s, SP_E_LINK);
         }
 }
 

@@ -82,8 +82,8 @@ struct client_io {
         int (*send)(void *user, struct io_link *l);
 
         /* Is the host of the server silent: has it acknowledged none of the sent bytes for SPANCL_LINK_TIMEOUT?
-         * Lowers *next_ns to the time to ask again. On the thread that receives. NULL: the implementation's
-         * connections end by themselves. */
+         * Lowers *next_ns to the time to ask again. On the thread that receives; `wait` returns when another thread
+         * sends and that time is not known. NULL: the implementation's connections end by themselves. */
         bool (*silent)(void *user, struct io_link *l, uint64_t now_ns, uint64_t *next_ns);
 
         /* Receive the bytes that are there, without blocking, and feed them to the session, which
