@@ -8,6 +8,7 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/device.h"
+#include "core/device_place.h"
 #include "core/link/availability.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
@@ -260,8 +261,8 @@ static bool filter_takes(const struct client *c, cl_device_id d) REQUIRES(client
         return device_filter_takes(&c->devices.filter,
                                    &(struct device_traits){
                                            .type = d->type,
-                                           .vendor = device_text(d, CL_DEVICE_VENDOR),
-                                           .name = device_text(d, CL_DEVICE_NAME),
+                                           .vendor = device_own_text(d, DEVICE_OWN_VENDOR),
+                                           .name = device_own_text(d, DEVICE_OWN_NAME),
                                            .memory = device_number(d, CL_DEVICE_GLOBAL_MEM_SIZE),
                                    });
 }

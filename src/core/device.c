@@ -499,6 +499,12 @@ const char *device_text(cl_device_id d, cl_device_info name)
         return v.data;
 }
 
+const char *device_own_text(const struct _cl_device_id *d, unsigned key)
+{
+        struct bytes v;
+        return info_find(bytes_of(d->mirror.data, d->mirror.size), key, &v) ? v.data : "";
+}
+
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size)
 {
         for (;;) {
@@ -587,9 +593,13 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->shown = d->present = d;
         struct address at;
         const char *address = s->spec->address;
-        bool remote = address && address_parse(address, &at) == 0 && at.ops->caps & TRANSPORT_HOSTS;
-        const struct device_place place = { server_name(s), remote ? at.host : "", s->identity,
-                                            d->index };
+        bool known = address && address_parse(address, &at) == 0;
+        bool remote = known && at.ops->caps & TRANSPORT_HOSTS;
+        const struct device_place place = { .server = server_name(s),
+                                            .host = remote ? at.host : "",
+                                            .identity = s->identity,
+                                            .here = !known || address_is_here(&at),
+                                            .number = d->index };
         int r = device_mask(info, &d->mirror);
         if (!r)
                 r = device_place_put(&place, &d->mirror);
@@ -703,12 +713,18 @@ static bool may_change(cl_device_info name)
                name == BOARD_NAME_AMD; /* with the server's address, which may be another one */
 }
 
+/* Return true for a name that may have the server's address in front, or that the settings give. */
+static bool is_given(cl_device_info name)
+{
+        return name == CL_DEVICE_NAME || name == CL_DEVICE_VENDOR;
+}
+
 static bool next_fixed(struct bytes *b, struct info_entry *e)
 {
         bool more;
         do
                 more = info_next(b, e);
-        while (more && (e->key >= 0x10000 || may_change(e->key) ||
+        while (more && (e->key >= 0x10000 || may_change(e->key) || is_given(e->key) ||
                         (e->key == CL_DEVICE_UUID_KHR && device_place_made(e->value))));
         return more;
 }
@@ -718,6 +734,10 @@ bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b
         struct bytes x = bytes_of(a->mirror.data, a->mirror.size);
         struct bytes y = bytes_of(b->mirror.data, b->mirror.size);
         struct info_entry e, f;
+        if (strcmp(device_own_text(a, DEVICE_OWN_NAME), device_own_text(b, DEVICE_OWN_NAME)) != 0 ||
+            strcmp(device_own_text(a, DEVICE_OWN_VENDOR), device_own_text(b, DEVICE_OWN_VENDOR)) !=
+                    0)
+                return false;
         for (;;) {
                 bool more = next_fixed(&x, &e);
                 if (more != next_fixed(&y, &f))

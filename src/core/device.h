@@ -19,6 +19,9 @@ cl_ulong device_number(cl_device_id d, cl_device_info name);
 /* A text value; "" when the device doesn't have it. */
 const char *device_text(cl_device_id d, cl_device_info name);
 
+/* The driver's own name or vendor, whatever the application sees: a DEVICE_OWN_* (core/device_place.h). */
+const char *device_own_text(const struct _cl_device_id *d, unsigned key);
+
 /* Does the device accept such calls, a DEVICE_ACCEPTS_* (proto/info.h)? */
 static inline bool device_accepts(const struct _cl_device_id *d, enum device_accepts what)
 {

@@ -5,6 +5,7 @@
 
 #include "base/blake2b.h"
 #include "config/variables.h"
+#include "os/host.h"
 
 enum {
         PCI_BUS_NV = 0x4008, /* cl_nv_device_attribute_query */
@@ -16,6 +17,7 @@ enum {
         TOPOLOGY_PCIE = 1,
         UUID_VERSION = 8, /* RFC 9562: made in a way of one's own */
         NAME_MAX_SIZE = 512,
+        HOST_IDENTITY_SIZE = 320,
 };
 
 static bool find_uint(struct bytes native, cl_device_info name, cl_uint *ret)
@@ -90,7 +92,10 @@ static int put_uuids(const struct device_place *p, struct bytes all, struct buf 
         int r = 0;
         if (!info_find(all, CL_DEVICE_UUID_KHR, &v)) {
                 /* Hosts that share a home folder share a key. */
-                make_uuid("device", p->identity, p->server, p->number, uuid);
+                char host[HOST_IDENTITY_SIZE] = "";
+                if (p->here && !*p->identity)
+                        host_identity(host, sizeof(host));
+                make_uuid("device", *host ? host : p->identity, p->server, p->number, uuid);
                 r = info_put(out, CL_DEVICE_UUID_KHR, uuid, sizeof(uuid));
         }
         if (!r && !info_find(all, CL_DRIVER_UUID_KHR, &v)) {
@@ -114,15 +119,19 @@ static int put_names(const struct device_place *p, struct bytes all, struct buf 
         const char *given = config_text(CONFIG_device_name),
                    *vendor = config_text(CONFIG_device_vendor);
         const char *own = text_of(all, CL_DEVICE_NAME), *native = text_of(all, BOARD_NAME_AMD);
+        const char *own_vendor = text_of(all, CL_DEVICE_VENDOR);
         bool label = config_number(CONFIG_device_label) == LABEL_HOST && *p->host;
         snprintf(name, sizeof(name), "%s%s%s", label ? p->host : "", label ? ": " : "",
                  *given ? given : own);
         snprintf(board, sizeof(board), "%s (%s)", *native ? native : own, p->server);
         int r = put_text(out, CL_DEVICE_NAME, name);
         if (!r)
-                r = put_text(out, CL_DEVICE_VENDOR,
-                             *vendor ? vendor : text_of(all, CL_DEVICE_VENDOR));
-        return r ? r : put_text(out, BOARD_NAME_AMD, board);
+                r = put_text(out, CL_DEVICE_VENDOR, *vendor ? vendor : own_vendor);
+        if (!r)
+                r = put_text(out, BOARD_NAME_AMD, board);
+        if (!r)
+                r = put_text(out, DEVICE_OWN_NAME, own);
+        return r ? r : put_text(out, DEVICE_OWN_VENDOR, own_vendor);
 }
 
 int device_place_put(const struct device_place *p, struct buf *mirror)

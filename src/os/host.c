@@ -1,16 +1,28 @@
 #include "os/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "os/text_file.h"
 
 void host_name(char *ret, size_t size)
 {
         if (gethostname(ret, size) < 0 && errno != ENAMETOOLONG)
                 ret[0] = 0;
         ret[size - 1] = 0;
+}
+
+void host_identity(char *ret, size_t size)
+{
+        char machine[64], name[256];
+        text_file_read(AT_FDCWD, "/etc/machine-id", machine, sizeof(machine));
+        host_name(name, sizeof(name));
+        snprintf(ret, size, "%.*s %s", (int)strcspn(machine, "\n"), machine, name);
 }
 
 void host_user(char *ret, size_t size)

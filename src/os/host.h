@@ -1,4 +1,4 @@
-/* The names of this host and of its user. */
+/* The names of this host and of its user, and what else tells hosts apart. */
 #ifndef SPANCL_OS_HOST_H
 #define SPANCL_OS_HOST_H
 
@@ -6,6 +6,10 @@
 
 /* Get the name of this host; "": it has none. A name that is too long is cut. */
 void host_name(char *ret, size_t size);
+
+/* Get what tells this host from others: the number that its system was given (machine-id(5)), or "", a space, and its
+ * name. Containers and copied disks may share either. Cut as a name is. */
+void host_identity(char *ret, size_t size);
 
 /* Get the name of the user of this process; "": it is not known. */
 void host_user(char *ret, size_t size);

@@ -119,5 +119,11 @@ int main(void)
         CHECK(run("order=memory", second, added) == all);
         snprintf(filter, sizeof(filter), "count=%u", one);
         CHECK(run(filter, second, added_in_vain) == one);
+        /* The driver's names count, not those that the settings give. */
+        setenv("SPANCL_DEVICE_NAME", "another", 1);
+        setenv("SPANCL_DEVICE_VENDOR", "nobody", 1);
+        CHECK(run("name=another", second, count) == 0);
+        CHECK(run("vendor=nobody", second, count) == 0);
+        CHECK(run("name=*", second, count) == one);
         return 0;
 }

@@ -144,7 +144,8 @@ TEST(unified_shared_memory_is_that_of_devices_with_svm)
 
 /* Applications, and we, read to the NUL. */
 /* A device of what it must have, and of what it accepts; its block is to be freed. */
-static cl_device_id device_of(uint64_t accepts, struct buf *block)
+static cl_device_id device_named(const char *name, struct server *server, uint64_t accepts,
+                                 struct buf *block)
 {
         const cl_device_type type = CL_DEVICE_TYPE_GPU;
         const size_t size = 1024, sizes[3] = { 1024, 1, 1 };
@@ -165,17 +166,22 @@ static cl_device_id device_of(uint64_t accepts, struct buf *block)
                 { CL_DEVICE_LOCAL_MEM_SIZE, &memory, sizeof(memory) },
                 { CL_DEVICE_MAX_PARAMETER_SIZE, &size, sizeof(size) },
                 { CL_DEVICE_QUEUE_PROPERTIES, &queue, sizeof(queue) },
-                { CL_DEVICE_NAME, "any", 4 },
+                { CL_DEVICE_NAME, name, strlen(name) + 1 },
         };
-        static const struct server_spec spec = { .name = "in-process", .in_process = true };
-        static struct server server = { .spec = &spec };
         cl_device_id d;
         for (size_t i = 0; i < array_size(all); i++)
                 assert_int_equal(0, info_put(block, all[i].name, all[i].value, all[i].size));
         if (accepts)
                 assert_int_equal(0, info_put_u64(block, INFO_DEVICE_ACCEPTS, accepts));
-        assert_int_equal(0, device_new(NULL, &server, bytes_of(block->data, block->size), &d));
+        assert_int_equal(0, device_new(NULL, server, bytes_of(block->data, block->size), &d));
         return d;
+}
+
+static cl_device_id device_of(uint64_t accepts, struct buf *block)
+{
+        static const struct server_spec spec = { .name = "in-process", .in_process = true };
+        static struct server server = { .spec = &spec };
+        return device_named("any", &server, accepts, block);
 }
 
 TEST(what_one_device_accepts_counts_for_it_and_not_for_its_context)
@@ -216,7 +222,7 @@ TEST(a_device_tells_which_one_it_is_and_where)
 {
         const cl_uint bus = 0x65, slot = 2 << 3 | 1;
         const uint8_t topology[24] = { 1, [21] = 0x0a, [22] = 4, [23] = 3 };
-        struct device_place place = { "gpu2:7777", "gpu2", "ab12", 1 };
+        struct device_place place = { "gpu2:7777", "gpu2", "ab12", false, 1 };
         uint8_t first[CL_UUID_SIZE_KHR];
         buf_fini(&native);
         put(CL_DEVICE_NAME, "Big GPU", 8);
@@ -231,20 +237,33 @@ TEST(a_device_tells_which_one_it_is_and_where)
         assert_string_equal(placed(0x4038), "Big GPU (gpu2:7777)");
         assert_true(device_place_made(bytes_of(placed(CL_DEVICE_UUID_KHR), sizeof(first))));
         memcpy(first, placed(CL_DEVICE_UUID_KHR), sizeof(first));
-        for (unsigned i = 0; i < 4; i++) { /* the last one as the first */
+        for (unsigned i = 0; i < 5; i++) { /* the last two as the first */
                 place = (struct device_place){ i == 1 ? "gpu3" : "gpu2:7777", "gpu2",
-                                               i == 2 ? "ab13" : "ab12", i == 0 ? 0 : 1 };
+                                               i == 2 ? "ab13" : "ab12", i == 4, i == 0 ? 0 : 1 };
                 assert_true(answers(CL_DEVICE_NAME));
                 assert_int_equal(0, device_place_put(&place, &masked));
-                assert_int_equal(!memcmp(first, placed(CL_DEVICE_UUID_KHR), sizeof(first)), i == 3);
+                assert_int_equal(!memcmp(first, placed(CL_DEVICE_UUID_KHR), sizeof(first)), i >= 3);
         }
+        /* Other hosts have an "in-process", too. Elsewhere a name means the same host for all. */
+        for (unsigned here = 0; here < 2; here++) {
+                place = (struct device_place){ "in-process", "", "", here, 0 };
+                assert_true(answers(CL_DEVICE_NAME));
+                assert_int_equal(0, device_place_put(&place, &masked));
+                assert_int_equal(!memcmp(first, placed(CL_DEVICE_UUID_KHR), sizeof(first)), 0);
+                memcpy(first, placed(CL_DEVICE_UUID_KHR), sizeof(first));
+        }
+        place = (struct device_place){ "gpu2:7777", "gpu2", "ab12", false, 1 };
+        assert_true(answers(CL_DEVICE_NAME));
 
         setenv("SPANCL_DEVICE_LABEL", "host", 1);
         setenv("SPANCL_DEVICE_NAME", "Old GPU", 1);
         setenv("SPANCL_DEVICE_VENDOR", "Old", 1);
+        assert_true(answers(CL_DEVICE_NAME));
         assert_int_equal(0, device_place_put(&place, &masked));
         assert_string_equal(placed(CL_DEVICE_NAME), "gpu2: Old GPU");
         assert_string_equal(placed(CL_DEVICE_VENDOR), "Old");
+        assert_string_equal(placed(DEVICE_OWN_NAME), "Big GPU");
+        assert_string_equal(placed(DEVICE_OWN_VENDOR), "Big");
         unsetenv("SPANCL_DEVICE_LABEL");
         unsetenv("SPANCL_DEVICE_NAME");
         unsetenv("SPANCL_DEVICE_VENDOR");
@@ -256,6 +275,38 @@ TEST(a_device_tells_which_one_it_is_and_where)
         assert_non_null(strstr(mask(CL_DEVICE_EXTENSIONS).data, "cl_khr_pci_bus_info"));
         put(0x4037, topology, sizeof(topology));
         assert_memory_equal(mask(CL_DEVICE_PCI_BUS_INFO_KHR).data, &amd, sizeof(amd));
+}
+
+/* The names that the application sees do not count: the server's address may be in them. */
+TEST(a_device_is_the_same_by_the_names_of_its_driver)
+{
+        static const char *const names[] = { "Big GPU", "Big GPU", "Small GPU" };
+        static const char *const addresses[] = { "tcp:gpu2:7777", "tcp:gpu3:7777",
+                                                 "tcp:gpu2:7777" };
+        struct buf blocks[3] = { 0 };
+        struct server_spec specs[3];
+        struct server servers[3];
+        cl_device_id d[3];
+        setenv("SPANCL_DEVICE_LABEL", "host", 1);
+        setenv("SPANCL_DEVICE_VENDOR", "Old", 1);
+        for (int i = 0; i < 3; i++) {
+                specs[i] = (struct server_spec){ .name = (char *)(uintptr_t)addresses[i],
+                                                 .address = (char *)(uintptr_t)addresses[i] };
+                servers[i] = (struct server){ .spec = &specs[i] };
+                d[i] = device_named(names[i], &servers[i], 0, &blocks[i]);
+        }
+        assert_string_equal(device_text(d[0], CL_DEVICE_NAME), "gpu2: Big GPU");
+        assert_string_equal(device_text(d[1], CL_DEVICE_NAME), "gpu3: Big GPU");
+        assert_string_equal(device_own_text(d[1], DEVICE_OWN_NAME), "Big GPU");
+        assert_string_equal(device_own_text(d[1], DEVICE_OWN_VENDOR), "");
+        assert_true(device_is_same(d[0], d[1]));
+        assert_false(device_is_same(d[0], d[2]));
+        unsetenv("SPANCL_DEVICE_LABEL");
+        unsetenv("SPANCL_DEVICE_VENDOR");
+        for (int i = 0; i < 3; i++) {
+                device_free(d[i]);
+                buf_fini(&blocks[i]);
+        }
 }
 
 TEST(texts_that_do_not_end_are_left_out)
@@ -290,6 +341,7 @@ int main(void)
                                           teardown),
                 cmocka_unit_test(what_one_device_accepts_counts_for_it_and_not_for_its_context),
                 cmocka_unit_test_teardown(a_device_tells_which_one_it_is_and_where, teardown),
+                cmocka_unit_test(a_device_is_the_same_by_the_names_of_its_driver),
                 cmocka_unit_test_teardown(texts_that_do_not_end_are_left_out, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
