@@ -150,8 +150,10 @@ static bool read_source(struct source *s)
 /* The folder of the keys may be a new one. */
 static void watch_keys(struct discovery *d)
 {
-        if (d->keys >= 0)
-                file_close(d->keys);
+        int old = d->keys;
+        d->keys = -1; /* first: a child of a fork closes it */
+        if (old >= 0)
+                file_close(old);
         d->keys = trust_watch();
 }
 
