@@ -14,7 +14,9 @@
 static const char begin[] = "\033[?1049h\033[?25l\033[?7l\033[H\033[2J";
 static const char end[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 
-static const int waited[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
+/* All that end or stop a program from outside. */
+static const int waited[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,   SIGTSTP, SIGCONT, SIGWINCH,
+                              SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO };
 
 static struct {
         bool open;

@@ -20,6 +20,9 @@ static int receive(struct conn *c, struct buf *b, uint64_t deadline_ns)
                 if (whole < 0 || b->size == (size_t)whole)
                         return whole < 0 ? whole : 1;
                 size_t left = (size_t)whole - b->size;
+                /* A server may send without end. */
+                if (!b->size && clock_now_ns() >= deadline_ns)
+                        return SP_E_TIMEOUT;
                 int r = buf_reserve(b, left);
                 if (r < 0)
                         return r;

@@ -370,6 +370,7 @@ static void put_sessions(struct lines *l, const struct top_view *v, struct row *
         int widths[TOP_COLUMNS];
         char text[LINE_MAX_BYTES], value[TOP_TEXT];
         size_t n = 0;
+        text[0] = 0; /* a narrow screen may have no column */
         choose(v->width < WIDTH_MAX ? v->width : WIDTH_MAX, widths);
         for (size_t c = 0; c < TOP_COLUMNS; c++) {
                 snprintf(value, sizeof(value), "%s%s", columns[c].title, c == v->sort ? "*" : "");
@@ -378,6 +379,7 @@ static void put_sessions(struct lines *l, const struct top_view *v, struct row *
         line(l, "\033[7m", "%-*s", v->width < WIDTH_MAX ? v->width : WIDTH_MAX, text);
         for (size_t i = 0; i < count; i++) {
                 n = 0;
+                text[0] = 0;
                 for (enum top_column c = 0; c < TOP_COLUMNS; c++)
                         put_cell(text, &n, widths[c], columns[c].right, cell(&rows[i], c, value));
                 line(l, NULL, "%s", text);

@@ -21,7 +21,7 @@ int signals_next(int fd)
 
 void signals_catch_faults(void (*handler)(int number))
 {
-        static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+        static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
         const struct sigaction a = { .sa_handler = handler, .sa_flags = SA_RESETHAND | SA_NODEFER };
         for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
                 (void)sigaction(faults[i], &a, NULL);

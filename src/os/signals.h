@@ -14,8 +14,8 @@ SP_NODISCARD int signals_watch(const int *numbers, size_t count);
 /* Take a pending signal. Returns its number; 0: none. */
 int signals_next(int fd);
 
-/* Have `handler` called once at a signal of a fault in the program (SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT). It may
- * raise the signal again, which then ends the program. */
+/* Have `handler` called once at a signal of a fault in the program (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP,
+ * SIGSYS). It may raise the signal again, which then ends the program. */
 void signals_catch_faults(void (*handler)(int number));
 
 /* Stop this process until SIGCONT. */

@@ -148,7 +148,7 @@ def top_fills_a_terminal_of_any_size_and_gives_it_back():
         # The terminal's state comes back on each end.
         t.type("q")
         assert t.state()
-        for end in (signal.SIGTERM, signal.SIGINT, signal.SIGSEGV):
+        for end in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGALRM, signal.SIGSEGV, signal.SIGSYS):
             t.type("-l", command)
             t.shows("q quit")
             pid = next(p for p in children(int(t("display-message", "-p", "#{pane_pid}"))))
