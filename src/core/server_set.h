@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 enum {
-        /* Sessions of a client: with each of its servers (CONFIG_SERVERS_MAX, FOUND_MAX), and 64 that
-         * follow others whose contexts are still there. */
+        /* Servers with which a client has sessions (CONFIG_SERVERS_MAX). */
+        CLIENT_FIRST_MAX = 256,
+        /* Sessions: one with each server, and 64 that follow others whose contexts are still there. */
         CLIENT_SERVERS_MAX = 320,
 };
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include <spancl/availability.h>
 
+#include "core/server_set.h"
 #include "support/setup.h"
 
 static bool is_available(cl_device_id d)
@@ -246,6 +247,24 @@ TEST(a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_
         }
 }
 
+/* Sessions that nothing uses give their numbers back, more often than there are numbers. */
+TEST(a_server_may_be_started_anew_any_number_of_times)
+{
+        struct setup s;
+        setup_begin(&s,
+                    &(struct sim_params){ .seed = 1, .servers = 1, .reconnect_ns = 1000000000000 });
+        for (unsigned round = 0; round < CLIENT_SERVERS_MAX + 10; round++) {
+                sim_restart_server(s.sim, 0, NULL);
+                run_until(&s, false);
+                run_until(&s, true);
+                setup_end_in(&s);
+                setup_begin_in(&s);
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&s, 0, 1);
+        }
+        setup_end(&s);
+}
+
 TEST(a_device_that_does_not_come_back_stays_unavailable)
 {
         struct setup s;
@@ -349,6 +368,7 @@ int main(void)
                 cmocka_unit_test(
                         a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session),
                 cmocka_unit_test(calls_wait_for_a_server_until_the_application_asks_to_be_told),
+                cmocka_unit_test(a_server_may_be_started_anew_any_number_of_times),
                 cmocka_unit_test(a_device_that_does_not_come_back_stays_unavailable),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),

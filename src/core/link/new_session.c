@@ -23,13 +23,22 @@ enum {
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
+/* Does nothing use it any more, though it may come back? */
+static bool is_unused(const struct server *s) REQUIRES(client_held)
+{
+        return s->state == SERVER_LOST && s->reaped && !s->receiving &&
+               list_empty(&s->sub_devices) && !server_is_used(s);
+}
+
+static bool is_newest(const struct server *s)
+{
+        return s->sessions.first->sessions.last == s;
+}
+
 /* Does nothing know it by its number any more? */
 static bool is_forgotten(const struct server *s) REQUIRES(client_held)
 {
-        const struct server *first = s->sessions.first;
-        return s->state == SERVER_LOST && s->reaped &&
-               (first->sessions.last != s || found_is_gone(first)) && !s->receiving &&
-               list_empty(&s->sub_devices) && !server_is_used(s);
+        return (!is_newest(s) || found_is_gone(s->sessions.first)) && is_unused(s);
 }
 
 /* The first one has the devices that the application knows. */
@@ -56,12 +65,26 @@ static void retire(struct server *s) REQUIRES(client_held)
         server_free(s, false);
 }
 
-/* A number that is free, or whose server can retire. `quiet`: no call is in the midst of anything.
- * CLIENT_SERVERS_MAX: there is none now. */
-static unsigned find_number(struct client *c, bool quiet) REQUIRES(client_held)
+/* Have so many servers a number that only numbers for later sessions with them are left? */
+static bool is_full(const struct client *c) REQUIRES(client_held)
 {
+        unsigned servers = 0;
+        for (unsigned i = 0; c->server_count >= CLIENT_FIRST_MAX && i < c->server_count; i++)
+                servers += is_newest(c->servers[i]) && !is_forgotten(c->servers[i]);
+        return servers >= CLIENT_FIRST_MAX;
+}
+
+/* A number that is free, that of the session before, or one whose server can retire. `quiet`: no call is in the midst
+ * of anything. CLIENT_SERVERS_MAX: there is none now. */
+static unsigned find_number(struct client *c, const struct server *before, bool quiet)
+        REQUIRES(client_held)
+{
+        if (!before && is_full(c))
+                return CLIENT_SERVERS_MAX;
         if (c->server_count < CLIENT_SERVERS_MAX)
                 return c->server_count;
+        if (quiet && before && is_unused(before))
+                return before->index;
         for (unsigned i = 0; quiet && i < c->server_count; i++) {
                 if (is_forgotten(c->servers[i]))
                         return i;
@@ -84,7 +107,7 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
                  bool quiet, struct server **ret) REQUIRES(client_held)
 {
         struct server *n;
-        unsigned number = find_number(c, quiet);
+        unsigned number = find_number(c, before, quiet);
         if (number == CLIENT_SERVERS_MAX)
                 return SP_E_LIMIT;
         int r = server_new(c, number, spec, &n);

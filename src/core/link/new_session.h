@@ -13,7 +13,7 @@
  * come back. */
 void server_begin_session(struct server *s) REQUIRES(client_held);
 /* Begin the first session with a server that was not there at the start. `spec` is borrowed while the
- * server lives. SP_E_LIMIT: there are CLIENT_SERVERS_MAX already; SP_E_NOMEM, SP_E_UNSUPP. */
+ * server lives. SP_E_LIMIT: there are CLIENT_FIRST_MAX already; SP_E_NOMEM, SP_E_UNSUPP. */
 SP_NODISCARD int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
         REQUIRES(client_held);
 /* Begin another session with the server, which has another address now. `s` is the newest session;
