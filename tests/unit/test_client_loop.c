@@ -1,16 +1,21 @@
-/* src/loop/client_loop: a server's last message is heard, however the link is lost. The server is this test's own. */
+/* src/loop/client_loop: a server's last message is heard, however the link is lost; children of a fork keep no
+ * connection. The server is this test's own. */
 #include "support/check.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config/server_spec.h"
 #include "core/link/io.h"
 #include "loop/link.h"
+#include "os/net/socket.h"
 #include "session/hello.h"
 
 enum { GONE_BY_MS = 50 };
@@ -141,10 +146,39 @@ TEST(last_message_is_heard_when_a_lane_is_refused)
         rmdir(folder);
 }
 
+/* Its server would take the parent for alive as long as the child is. */
+TEST(a_child_of_a_fork_has_no_connection_that_a_thread_is_making)
+{
+        const struct sockaddr_un a = { .sun_family = AF_UNIX };
+        struct socket_address like;
+        void *user;
+        int other[2], status;
+        memset(&like, 0, sizeof(like));
+        memcpy(&like.at, &a, sizeof(a));
+        assert_int_equal(client_io_loop_new(&user), 0);
+        int open = socket_new(&like), gone = socket_new(&like);
+        assert_true(open >= 0 && gone >= 0);
+        close(gone);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, other), 0);
+        assert_int_equal(other[0], gone); /* of the application */
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child)
+                _exit(fcntl(open, F_GETFD) >= 0 || fcntl(gone, F_GETFD) < 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_true(fcntl(open, F_GETFD) >= 0);
+        close(open);
+        close(other[0]);
+        close(other[1]);
+        client_io_loop_free(user);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(last_message_is_heard_when_a_lane_is_refused),
+                cmocka_unit_test(a_child_of_a_fork_has_no_connection_that_a_thread_is_making),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <linux/tcp.h> /* more of tcp_info than libc's */
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -13,9 +15,41 @@
 
 enum { STATE_CLOSE_WAIT = 8 }; /* libc's TCP_CLOSE_WAIT, whose header excludes the system's */
 
+enum { NEW_MAX = 1024 };
+
+/* Known by their inodes, since anybody may close them, and descriptors are used again. */
+static struct {
+        atomic_int fd;
+        atomic_ullong inode; /* 0: none */
+} new[NEW_MAX];
+
+static unsigned long long inode_of(int fd)
+{
+        struct stat st;
+        return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
+}
+
 int socket_new(const struct socket_address *like)
 {
-        return socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        static atomic_uint count;
+        int fd = socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return fd;
+        unsigned i = atomic_fetch_add(&count, 1) % NEW_MAX;
+        atomic_store(&new[i].inode, 0);
+        atomic_store(&new[i].fd, fd);
+        atomic_store(&new[i].inode, inode_of(fd));
+        return fd;
+}
+
+void socket_close_new(void)
+{
+        for (unsigned i = 0; i < NEW_MAX; i++) {
+                unsigned long long inode = atomic_exchange(&new[i].inode, 0);
+                int fd = atomic_load(&new[i].fd);
+                if (inode && inode_of(fd) == inode)
+                        close(fd);
+        }
 }
 
 int socket_new_datagrams(const struct socket_address *like)

@@ -12,6 +12,10 @@
 /* Make a stream socket for connections from or to addresses of this family. -1. */
 SP_NODISCARD int socket_new(const struct socket_address *like);
 
+/* Close those of the last 1024 sockets of socket_new that are still open. For the child of a fork, which has copies of
+ * sockets that threads of its parent are connecting. */
+void socket_close_new(void);
+
 /* The same for a socket of datagrams. */
 SP_NODISCARD int socket_new_datagrams(const struct socket_address *like);
 
