@@ -74,6 +74,7 @@ void serving_know_process(struct server_loop *l, int fd)
 {
         if (l->process.fd >= 0)
                 file_close(l->process.fd);
+        l->process.conn = conn_close(l->process.conn);
         l->process.fd = fd;
         l->process.ended = false;
         l->process.ask_ns = 0;
@@ -88,6 +89,16 @@ static void look_for_end(struct server_loop *l, const struct channel *c)
                         l->process.closed |= conn_was_closed(c->lanes.links[lane].conn);
 }
 
+/* Lane 0 is reset if its process had bytes to read when it ended. Then lane 1 may tell, a little later. The other side
+ * of a conn that is placed could still write to memory. */
+static void keep_lane(struct server_loop *l, struct channel *c) REQUIRES(l->lock, engine_held)
+{
+        struct link *k = &c->lanes.links[1];
+        if (l->process.direct && !l->process.ended && !l->process.conn && k->conn &&
+            !(k->conn->ops->caps & TRANSPORT_PLACED))
+                l->process.conn = link_leave(k);
+}
+
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
 {
         if (c == l->client) {
@@ -99,6 +110,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                         link_down(&c->lanes.links[lane]);
                 } else {
                         l->process.ended = l->process.closed;
+                        keep_lane(l, c);
                         log_info(LOG, "the client's connection is lost; waiting %s s for it",
                                  config_option_text(l->params.options, l->process.ended
                                                                                ? CONFIG_linger_ended

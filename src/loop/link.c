@@ -72,6 +72,19 @@ bool link_busy(const struct link *l)
         return l->sending || l->receiving;
 }
 
+/* The conn is gone. */
+static void come_down(struct link *l)
+{
+        l->conn = NULL;
+        l->doomed = false;
+        l->blocked = false;
+        l->ending = false;
+        l->trial.got = 0;
+        session_lane_down(l->session, l->lane);
+        mem_free(l->packer);
+        l->packer = NULL;
+}
+
 void link_down(struct link *l)
 {
         if (!l->conn)
@@ -81,14 +94,16 @@ void link_down(struct link *l)
                 return;
         }
         /* First the conn: until then an in-process receiver may read the bytes offered. */
-        l->conn = conn_close(l->conn);
-        l->doomed = false;
-        l->blocked = false;
-        l->ending = false;
-        l->trial.got = 0;
-        session_lane_down(l->session, l->lane);
-        mem_free(l->packer);
-        l->packer = NULL;
+        conn_close(l->conn);
+        come_down(l);
+}
+
+struct conn *link_leave(struct link *l)
+{
+        struct conn *conn = link_busy(l) ? NULL : l->conn;
+        if (conn)
+                come_down(l);
+        return conn;
 }
 
 void link_halt(struct link *l)

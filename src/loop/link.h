@@ -86,6 +86,10 @@ bool link_can_pack(enum compression_mode mode);
 void link_down(struct link *l);
 bool link_busy(const struct link *l);
 
+/* Take the link down, but leave its conn open, for the caller to close. NULL: it is down, or busy. The conn is one of
+ * IP. */
+struct conn *link_leave(struct link *l);
+
 /* Stop using the link, because the memory that it moves bytes from and to is about to change its
  * owner. When this returns, no thread touches that memory. It waits for threads that move bytes
  * without the lock; each is in a single call that does not block. link_down has still to be

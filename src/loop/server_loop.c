@@ -12,6 +12,7 @@
 #include "session/hello.h"
 #include "trace/trace.h"
 #include "transport/inproc.h"
+#include "transport/other_end.h"
 
 #define LOG "server"
 
@@ -24,6 +25,7 @@ enum {
         POLL_MAX = 2 + LANES_POLL_MAX, /* entries of one channel, and ours */
         PROCESS_PAUSE_MIN_NS = 1000000,
         PROCESS_PAUSE_MAX_NS = 1000000000,
+        LANE_PAUSE_MAX_NS = 200000000,
 };
 
 /* ---- the engine's calls: any thread, lock held ---------------------------------------------- */
@@ -385,11 +387,16 @@ static void expire(struct server_loop *l) REQUIRES(l->lock, engine_held)
                 begin_farewell(l, r, "a command ran for longer than this server allows");
 }
 
+/* May it still turn out that the client's process has ended? */
+static bool is_asked(const struct server_loop *l)
+{
+        return (l->process.fd >= 0 || l->process.conn) && !l->process.ended;
+}
+
 static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
         uint64_t d = l->linger_ns < l->farewell.until_ns ? l->linger_ns : l->farewell.until_ns;
-        if (l->linger_ns != UINT64_MAX && l->process.fd >= 0 && !l->process.ended &&
-            l->process.ask_ns < d)
+        if (l->linger_ns != UINT64_MAX && is_asked(l) && l->process.ask_ns < d)
                 d = l->process.ask_ns;
         uint64_t engine = engine_deadline(l->engine);
         if (l->farewell.until_ns == UINT64_MAX) {
@@ -469,13 +476,16 @@ static int sleep_in_poll(struct server_loop *l, uint64_t deadline) EXCLUDES(l->l
         return n;
 }
 
-/* A process closes its connections a little before it has ended. */
+/* A process closes its connections a little before it has ended, one after another. */
 static void ask_for_process(struct server_loop *l, uint64_t now) REQUIRES(l->lock, engine_held)
 {
         struct pollfd p = { .fd = l->process.fd, .events = POLLIN };
-        if (l->process.fd < 0 || l->process.ended || now < l->process.ask_ns)
+        if (!is_asked(l) || now < l->process.ask_ns)
                 return;
-        l->process.ended = poll(&p, 1, 0) == 1;
+        l->process.ended = (p.fd >= 0 && poll(&p, 1, 0) == 1) ||
+                           (l->process.conn && conn_was_closed(l->process.conn));
+        if (l->process.ended || l->process.pause_ns > LANE_PAUSE_MAX_NS)
+                l->process.conn = conn_close(l->process.conn);
         l->process.ask_ns = now + l->process.pause_ns;
         if (l->process.pause_ns < PROCESS_PAUSE_MAX_NS)
                 l->process.pause_ns *= 2;

@@ -84,11 +84,12 @@ struct server_loop {
 
         /* The client's process (transport/other_end.h); guarded, too. */
         struct {
-                bool direct;     /* nothing stands in between */
-                bool closed;     /* its system has closed a lane */
-                bool ended;      /* it has ended, and no one comes back */
-                int fd;          /* conn_process; -1: none */
-                uint64_t ask_ns; /* when to poll it again */
+                bool direct;       /* nothing stands in between */
+                bool closed;       /* its system has closed a lane */
+                bool ended;        /* it has ended, and no one comes back */
+                struct conn *conn; /* of lane 1 before lane 0 was lost; NULL: none, or no longer */
+                int fd;            /* conn_process; -1: none */
+                uint64_t ask_ns;   /* when to poll it again */
                 uint64_t pause_ns;
         } process;
 

@@ -18,6 +18,7 @@
 #include "os/clock.h"
 #include "session/hello.h"
 #include "support/probe.h"
+#include "transport/other_end.h"
 
 struct watch {
         pthread_mutex_t lock;
@@ -230,18 +231,36 @@ static void *say_hello(void *arg)
         return NULL;
 }
 
+static bool over_tcp; /* else Unix sockets */
+
+static void make_pair(struct conn *ret[2])
+{
+        int fds[2];
+        struct listener *l;
+        if (!over_tcp) {
+                assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+                assert_int_equal(conn_from_fd(fds[0], &ret[0]), 0);
+                assert_int_equal(conn_from_fd(fds[1], &ret[1]), 0);
+                return;
+        }
+        assert_int_equal(transport_tcp.listen("tcp:127.0.0.1:0", &l), 0);
+        assert_int_equal(transport_tcp.connect(l->address, 20000, &ret[0]), 0);
+        struct pollfd p = { .fd = l->fd, .events = POLLIN };
+        assert_int_equal(poll(&p, 1, -1), 1);
+        assert_int_equal(l->ops->accept(l, &ret[1]), 0);
+        listener_close(l);
+}
+
 /* Over a pair of sockets: one side says hello, the other's is read, as a supervisor does, and handed to
  * the loop. */
 static int greet(struct watch *w, const struct dial_params *d, struct conn **ret,
                  struct dial_reply *reply)
 {
-        int fds[2];
-        struct conn *theirs;
+        struct conn *pair[2];
+        make_pair(pair);
+        struct conn *theirs = pair[1];
         pthread_t thread;
-        struct greeting g = { .params = d, .reply = reply };
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-        assert_int_equal(conn_from_fd(fds[0], &g.ours), 0);
-        assert_int_equal(conn_from_fd(fds[1], &theirs), 0);
+        struct greeting g = { .params = d, .reply = reply, .ours = pair[0] };
         assert_int_equal(pthread_create(&thread, NULL, say_hello, &g), 0);
 
         uint8_t hello[HELLO_PREFIX + FRAME_HELLO_MAX];
@@ -324,6 +343,45 @@ static void a_client_over_a_socket_is_answered_and_may_come_again(void **state)
 }
 
 /* Fill a socket until poll(2) reports no room, though a send still finds some. */
+static bool has_ended(struct watch *w)
+{
+        pthread_mutex_lock(&w->lock);
+        bool over = w->over;
+        pthread_mutex_unlock(&w->lock);
+        return over;
+}
+
+/* Its system resets lane 0 because of bytes that it has not read, and closes lane 1 in order a little later. */
+static void a_client_that_ends_in_the_midst_of_messages_is_known_by_its_other_lane(void **state)
+{
+        enum { CLOSES_MS = 5, WAIT_MS = 2000 };
+        (void)state;
+        struct watch w;
+        struct probe p;
+        over_tcp = true;
+        start(&w, "86400");
+        probe_init(&p, NULL);
+        for (bool again = false; !has_ended(&w); again = true) { /* if it was slow itself */
+                struct conn *lane_1;
+                struct dial_reply reply;
+                greet_probe(&w, &p, again);
+                struct dial_params d = { .session_id = { p.id[0], p.id[1] },
+                                         .key = { p.key[0], p.key[1] },
+                                         .generation = session_generation(p.session),
+                                         .lane = 1 };
+                assert_int_equal(greet(&w, &d, &lane_1, &reply), 0);
+                conn_reset(p.lanes[0].conn);
+                link_down(&p.lanes[0]);
+                usleep(CLOSES_MS * 1000);
+                conn_close(lane_1);
+                for (int ms = 0; ms < WAIT_MS && !has_ended(&w); ms++)
+                        usleep(1000);
+        }
+        over_tcp = false;
+        probe_fini(&p);
+        stop(&w);
+}
+
 static void fill(int fd)
 {
         static const uint8_t rubbish[4096];
@@ -461,6 +519,8 @@ int main(void)
                 cmocka_unit_test(a_client_that_breaks_the_protocol_ends_its_session),
                 cmocka_unit_test(connections_from_elsewhere_are_answered),
                 cmocka_unit_test(a_client_over_a_socket_is_answered_and_may_come_again),
+                cmocka_unit_test(
+                        a_client_that_ends_in_the_midst_of_messages_is_known_by_its_other_lane),
                 cmocka_unit_test(a_link_that_fails_to_send_is_lost_though_nothing_arrives),
                 cmocka_unit_test(what_comes_behind_a_hello_is_heard_once_the_session_goes_on),
                 cmocka_unit_test(a_client_that_is_gone_before_its_first_answer_ends_the_session),
