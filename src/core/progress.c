@@ -210,7 +210,7 @@ bool client_step(struct client *c)
                 did = true;
         }
         servers_begin_sessions(c);
-        servers_tick(c);
+        servers_tick(c, client_now_ns(c));
         did |= client_poll(c);
         did |= !list_empty(&c->progress.deferred);
         client_unlock(c);

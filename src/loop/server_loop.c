@@ -139,9 +139,8 @@ static void take_losses(struct server_loop *l) REQUIRES(l->lock, engine_held)
 }
 
 /* After all is sent, and before the thread sleeps. True: a connection was dropped, so do not sleep. */
-static bool look_for_silence(struct server_loop *l) REQUIRES(l->lock, engine_held)
+static bool look_for_silence(struct server_loop *l, uint64_t now) REQUIRES(l->lock, engine_held)
 {
-        uint64_t now = clock_now_ns();
         bool dropped = false;
         list_each(c, &l->channels, struct channel, link)
         {
@@ -159,9 +158,8 @@ static bool look_for_silence(struct server_loop *l) REQUIRES(l->lock, engine_hel
 }
 
 /* The client owes only the rest of what it has begun, since it may not listen for hours. Another server listens. */
-static void tick(struct server_loop *l) REQUIRES(l->lock, engine_held)
+static void tick(struct server_loop *l, uint64_t now) REQUIRES(l->lock, engine_held)
 {
-        uint64_t now = l->answer_ns ? clock_now_ns() : 0;
         list_each(c, &l->channels, struct channel, link)
         {
                 if (!l->answer_ns || !c->lanes.links[0].conn)
@@ -530,11 +528,12 @@ static void *loop_thread(void *arg)
                 attaching_take(l);
                 peering_see_to(l);
                 expire(l);
-                tick(l);
+                uint64_t now = clock_now_ns();
+                tick(l, now);
                 drain(l);
                 bool more = flush_all(l, true);
                 farewell(l);
-                more |= look_for_silence(l);
+                more |= look_for_silence(l, now);
                 await_client(l);
                 int r = l->over ? 0 : collect(l);
                 if (r < 0)

@@ -199,23 +199,23 @@ static void drop(struct server *s, int status) REQUIRES(client_held)
                 server_broken(s, status);
 }
 
-void servers_tick(struct client *c)
+void servers_tick(struct client *c, uint64_t now_ns)
 {
         for (unsigned i = 0; i < c->server_count && c->disconnected.answer_ns; i++) {
                 struct server *s = c->servers[i];
-                int r = is_timed(s) ? tick_answers(s, client_now_ns(c)) : 0;
+                int r = is_timed(s) ? tick_answers(s, now_ns) : 0;
                 if (r < 0)
                         drop(s, r);
         }
 }
 
-void servers_look_for_silence(struct client *c)
+void servers_look_for_silence(struct client *c, uint64_t now_ns)
 {
         for (unsigned i = 0; i < c->server_count && c->io->silent; i++) {
                 struct server *s = c->servers[i];
                 s->disconnected.silence_ns = UINT64_MAX;
-                if (!is_timed(s) || !c->io->silent(c->io_user, s->link, client_now_ns(c),
-                                                   &s->disconnected.silence_ns))
+                if (!is_timed(s) ||
+                    !c->io->silent(c->io_user, s->link, now_ns, &s->disconnected.silence_ns))
                         continue;
                 log_warn(
                         "client",

@@ -46,11 +46,11 @@ void servers_watched(struct client *c) REQUIRES(client_held);
 
 /* Check the time limits of all sessions (session_tick); on the thread that receives. A server that
  * owes an answer for too long is disconnected. */
-void servers_tick(struct client *c) REQUIRES(client_held);
+void servers_tick(struct client *c, uint64_t now_ns) REQUIRES(client_held);
 
 /* Disconnect servers whose hosts acknowledge nothing (client_io.silent); on the thread that receives,
  * after all is sent and before it sleeps. */
-void servers_look_for_silence(struct client *c) REQUIRES(client_held);
+void servers_look_for_silence(struct client *c, uint64_t now_ns) REQUIRES(client_held);
 
 /* The time at which one of these or servers_refuse is due next. */
 uint64_t servers_deadline(const struct client *c) REQUIRES(client_held);
