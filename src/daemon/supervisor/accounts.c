@@ -195,16 +195,19 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
         a->limits = limits_of(s, client);
         a->sessions++;
         w->use.account = a;
+        w->use.cpu_before_ns = cpu_now_ns(s, w); /* it has loaded the drivers */
+        w->use.cpu_ns = 0;
         int r = a->limits.memory_bytes || a->limits.time_s ? give(a, w) : 0;
         if (r < 0) {
-                accounts_end(s, w);
+                accounts_end(s, w, 0);
                 return r;
         }
         prioritize(s, w, a->limits.priority);
         if (a->limits.time_s) {
-                w->use.cpu_before_ns = cpu_now_ns(s, w); /* it has loaded the drivers */
-                w->use.cpu_ns = 0;
-                s->accounts.look_ns = clock_now_ns();
+                uint64_t now = clock_now_ns();
+                if (!a->begun_ns) /* even a session that ends before the next look counts */
+                        open_window(s, a, now);
+                s->accounts.look_ns = now;
         }
         return 0;
 }
@@ -218,12 +221,13 @@ void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client)
                 strcpy(a->who, client->who);
 }
 
-void accounts_end(struct supervisor *s, struct worker *w)
+void accounts_end(struct supervisor *s, struct worker *w, uint64_t cpu_ns)
 {
         struct client_account *a = w->use.account;
-        (void)s;
         if (!a)
                 return;
+        uint64_t in_group_ns = cgroup_cpu_ns(&s->cgroups, w->group);
+        charge(&w->use, in_group_ns ? in_group_ns : cpu_ns);
         w->use.account = NULL;
         if (w->use.has_slot)
                 account_close(a->page, a->taken, w->use.slot);
