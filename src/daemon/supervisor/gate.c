@@ -300,6 +300,11 @@ static bool is_own(const struct gate *g, const struct tls_peer *peer)
         return own;
 }
 
+static void name_key(const char hex[KEYS_HEX + 1], char ret[GATE_WHO_MAX])
+{
+        snprintf(ret, GATE_WHO_MAX, "key %s", hex);
+}
+
 /* Return true if the client has proved that it is known, and fill in its rights. */
 static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct gate_grant *ret)
 {
@@ -321,13 +326,16 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
                 return false;
         bool own = is_own(g, peer) || (found && e.own);
         if (found) {
+                /* The listed key, so that keys that can't be written into the list are no new clients. */
+                keys_hex(e.fingerprint, hex);
+                name_key(hex, ret->who);
                 strcpy(ret->devices, e.devices);
                 strcpy(ret->client, e.name);
                 strcpy(ret->settings, e.settings);
                 strcpy(ret->user, e.user);
                 strcpy(ret->host, e.host);
                 if (!peer->vouched && !is_own(g, peer))
-                        keys_hex(e.fingerprint, ret->key);
+                        strcpy(ret->key, hex);
                 keys_saw(g->folder, hex);
         } else
                 log_info(LOG, "a client that is not known has the key %s", hex);
@@ -342,12 +350,13 @@ static void name_client(const struct gate_origin *from, const struct tls_peer *p
                         char ret[GATE_WHO_MAX])
 {
         static const uint8_t none[sizeof(from->net)];
+        char hex[KEYS_HEX + 1];
         size_t n = 0;
         if (peer && !strcmp(peer->psk, KEYS_PSK_TOKEN)) {
                 strcpy(ret, KEYS_PSK_TOKEN);
         } else if (peer && peer->known) {
-                n = (size_t)snprintf(ret, GATE_WHO_MAX, "key ");
-                keys_hex(peer->fingerprint, ret + n);
+                keys_hex(peer->fingerprint, hex);
+                name_key(hex, ret);
         } else if (from->user != UINT_MAX) {
                 snprintf(ret, GATE_WHO_MAX, "user %u", from->user);
         } else if (memcmp(from->net, none, sizeof(none)) != 0) {
@@ -370,8 +379,10 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                 *ret_text = "this socket is for other users: the server's --socket-users says whom";
                 return SP_E_AUTH;
         }
-        if (config_option_flag(g->options, CONFIG_insecure))
+        if (config_option_flag(g->options, CONFIG_insecure)) {
+                name_client(from, NULL, ret->who); /* any key is admitted, so keys name nobody */
                 return 0;
+        }
         if (!peer) {
                 *ret_text =
                         "this server takes encrypted connections only: say tls: in front of its name";
