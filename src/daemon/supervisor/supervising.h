@@ -129,6 +129,7 @@ struct advertiser {
         struct helper process;
         uint64_t tell_ns;       /* when to tell a change */
         uint64_t renew_ns;      /* when to tell the record again */
+        bool failing;           /* the last try to tell it failed, and the log says so */
         char id[33];            /* of this run, in hex */
         unsigned load;          /* the number of sessions that it knows */
         char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
