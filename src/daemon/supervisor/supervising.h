@@ -171,9 +171,10 @@ struct supervisor {
         /* The watch over the list of clients (watching.h). */
         struct {
                 struct source source;
-                int watch;       /* of the folder of keys; -1: none */
-                bool impossible; /* there can be none */
-                uint64_t due_ns; /* when to read the list; 0: it has not changed */
+                int watch;          /* of the folder of keys; -1: none */
+                bool impossible;    /* there can be none */
+                uint64_t due_ns;    /* when to read the list; 0: it has not changed */
+                uint64_t latest_ns; /* when to read it if it goes on changing */
         } clients;
         /* The sensors and their readings (sensing.h). */
         struct {

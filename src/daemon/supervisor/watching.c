@@ -10,8 +10,12 @@
 #include "os/folder.h"
 #include "os/watch.h"
 
-/* The time without changes after which the list is read: programs that write it in place take several steps. */
-enum { QUIET_MS = 200 };
+enum {
+        /* The time without changes after which the list is read: programs that write it in place take several steps. */
+        QUIET_MS = 200,
+        LONGEST_MS =
+                2000, /* from the first change: a client can change the list again and again, by new keys */
+};
 
 void clients_watch(struct supervisor *s)
 {
@@ -39,7 +43,10 @@ void clients_unwatch(struct supervisor *s)
 
 void clients_changed(struct supervisor *s)
 {
-        s->clients.due_ns = clock_now_ns() + QUIET_MS * MS;
+        uint64_t now = clock_now_ns(), quiet_ns = now + QUIET_MS * MS;
+        if (!s->clients.due_ns)
+                s->clients.latest_ns = now + LONGEST_MS * MS;
+        s->clients.due_ns = quiet_ns < s->clients.latest_ns ? quiet_ns : s->clients.latest_ns;
         if (!watch_clear(s->clients.watch)) {
                 supervisor_unwatch(s, s->clients.watch);
                 clients_unwatch(s); /* a folder in its place is watched anew */
