@@ -72,18 +72,21 @@ void gate_fini(struct gate *g)
         g->socket_users = NULL;
 }
 
-/* Read a file of the folder. NULL: it is missing or unusable; the latter is logged. */
+/* Read a file of the folder. SP_E_NOENT: it is missing. Other errors are logged. */
+static int read_file(const struct gate *g, const char *file, char **ret)
+{
+        char text[KEYS_TEXT_MAX];
+        int r = *g->folder ? keys_read(g->folder, file, ret, text) : SP_E_NOENT;
+        if (r < 0 && r != SP_E_NOENT)
+                log_error(LOG, "%s", text);
+        return r;
+}
+
+/* The same. NULL: it is missing or unusable. */
 static char *read_keys(const struct gate *g, const char *file)
 {
-        char text[KEYS_TEXT_MAX], *data;
-        if (!*g->folder)
-                return NULL;
-        int r = keys_read(g->folder, file, &data, text);
-        if (!r)
-                return data;
-        if (r != SP_E_NOENT)
-                log_error(LOG, "%s", text);
-        return NULL;
+        char *data;
+        return read_file(g, file, &data) < 0 ? NULL : data;
 }
 
 static bool drop(char *data)
@@ -230,9 +233,9 @@ int gate_listen(struct gate *g, struct conn **c)
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
-char *gate_clients(const struct gate *g)
+int gate_clients(const struct gate *g, char **ret)
 {
-        return read_keys(g, KEYS_CLIENTS);
+        return read_file(g, KEYS_CLIENTS, ret);
 }
 
 static int replace_key(const struct gate *g, const uint8_t old[CRYPTO_FINGERPRINT],

@@ -58,19 +58,23 @@ void clients_expire(struct supervisor *s, uint64_t now_ns)
         if (!s->clients.due_ns || now_ns < s->clients.due_ns)
                 return;
         s->clients.due_ns = 0;
-        char *list = gate_clients(&s->gate);
-        if (!list)
+        char *list;
+        int r = gate_clients(&s->gate, &list);
+        if (r < 0 && r != SP_E_NOENT) {
+                log_error(LOG, "sessions of removed clients go on until their list can be read");
                 return;
+        }
         list_each(w, &s->workers, struct worker, link)
         {
                 uint8_t key[CRYPTO_FINGERPRINT];
                 struct keys_entry e;
                 if (w->state == WORKER_BUSY && !w->gone && keys_unhex(w->grant.key, key) &&
-                    !keys_find(list, key, NULL, &e))
+                    (r < 0 || !keys_find(list, key, NULL, &e)))
                         worker_over(s, w,
                                     "its client was removed from this server's list of clients");
         }
-        mem_free(list);
+        if (!r)
+                mem_free(list);
 }
 
 void clients_rekeyed(struct supervisor *s, const struct gate_grant *grant)
