@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/client_limits.h"
-#include "os/account.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/file_info.h"
+#include "os/host_user.h"
 #include "os/net/socket.h"
 #include "os/process/process.h"
 #include "os/random.h"
@@ -37,13 +37,13 @@ int gate_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
 static void find_socket_users(struct gate *g)
 {
         const char *p = config_option_text(g->options, CONFIG_socket_users);
-        struct account user;
+        struct host_user user;
         g->socket_any = !strcmp(p, "any");
         while (*p && !g->socket_any) {
                 char name[64];
                 size_t n = strcspn(p, ",");
                 snprintf(name, sizeof(name), "%.*s", (int)n, p);
-                bool found = account_find(name, &user);
+                bool found = host_user_find(name, &user);
                 unsigned *more = found ? mem_realloc(g->socket_users,
                                                      (g->socket_user_count + 1) * sizeof(*more))
                                        : NULL;
