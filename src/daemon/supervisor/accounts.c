@@ -125,10 +125,12 @@ static uint64_t cpu_now_ns(const struct supervisor *s, const struct worker *w)
         return ns ? ns : usage_cpu_ns(w->pid);
 }
 
-/* Charge the worker's session. */
+/* Charge the worker's session. Processes that end uncollected take their time with them, but they buy none. */
 static void charge(struct client_use *use, uint64_t cpu_now_ns)
 {
-        uint64_t ns = cpu_now_ns > use->cpu_before_ns ? cpu_now_ns - use->cpu_before_ns : 0;
+        if (cpu_now_ns < use->cpu_before_ns)
+                use->cpu_before_ns = cpu_now_ns;
+        uint64_t ns = cpu_now_ns - use->cpu_before_ns;
         use->cpu_ns = ns > use->cpu_ns ? ns : use->cpu_ns;
 }
 
