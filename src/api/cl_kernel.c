@@ -135,17 +135,26 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseKernel(cl_kernel kernel)
         return last < 0 ? CL_INVALID_KERNEL : CL_SUCCESS;
 }
 
+int do_set_arg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void *arg_value)
+{
+        struct client *c = kernel->program->context->client;
+        struct svm_borrowed value;
+        int r = svm_borrow(&value, arg_value, arg_size);
+        if (r == 0) {
+                client_lock(c);
+                r = kernel_set_arg(kernel, arg_index, arg_size, value.at);
+                client_unlock(c);
+        }
+        svm_give_back(&value);
+        return r;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size,
                                                const void *arg_value)
 {
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
-        struct client *c = kernel->program->context->client;
-        svm_touch(kernel->program->context, arg_value, arg_value ? arg_size : 0);
-        client_lock(c);
-        int r = kernel_set_arg(kernel, arg_index, arg_size, arg_value);
-        client_unlock(c);
-        return status_to_cl(r);
+        return status_to_cl(do_set_arg(kernel, arg_index, arg_size, arg_value));
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */
@@ -392,13 +401,16 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
         e = check_launch_args(d, kernel, false);
         if (e != CL_SUCCESS)
                 return e;
-        size_t input[6] = { 0 };
+        size_t input[6] = { 0 }, local[3] = { 0 };
         for (cl_uint i = 0; i < work_dim; i++) {
                 input[i] = global_work_offset ? global_work_offset[i] : 0;
                 input[work_dim + i] = global_work_size[i];
         }
-        return query(kernel, d, INFO_LOCAL_SIZE, input, 2 * (size_t)work_dim,
-                     work_dim * sizeof(size_t), suggested_local_work_size);
+        e = query(kernel, d, INFO_LOCAL_SIZE, input, 2 * (size_t)work_dim,
+                  work_dim * sizeof(size_t), local);
+        if (e == CL_SUCCESS)
+                memcpy(suggested_local_work_size, local, work_dim * sizeof(size_t));
+        return e;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfoKHR(

@@ -446,11 +446,13 @@ cl_int do_fill_buffer(const struct enqueue *q, cl_mem buffer, const void *patter
         /* "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of
          * { 1, 2, 4, 8, 16, 32, 64, 128 }"; "[...] if offset and size are not a multiple of
          * pattern_size." */
-        if (!pattern || !pattern_size || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
-            offset % pattern_size || size % pattern_size)
+        if (!pattern || !pattern_size || pattern_size > FILL_PATTERN_MAX ||
+            pattern_size & (pattern_size - 1) || offset % pattern_size || size % pattern_size)
                 return CL_INVALID_VALUE;
-        svm_touch(buffer->context, pattern, pattern_size);
-        return size ? enqueue_fill(q, buffer, bytes_of(pattern, pattern_size), offset, size)
+        /* The lock is held when it is read, and it may lie in unified shared memory. */
+        uint8_t copy[FILL_PATTERN_MAX];
+        memcpy(copy, pattern, pattern_size);
+        return size ? enqueue_fill(q, buffer, bytes_of(copy, pattern_size), offset, size)
                     : enqueue_nothing(q);
 }
 

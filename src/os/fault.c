@@ -199,6 +199,20 @@ int fault_watch(uint64_t at, size_t size, void *user)
         return 0;
 }
 
+bool fault_is_watched(uint64_t at, size_t size)
+{
+        pid_t self = 0;
+        for (const struct watched *w = atomic_load(&all); w; w = w->next) {
+                uint64_t begin = atomic_load(&w->begin);
+                if (!begin || at >= atomic_load(&w->end) || (at < begin && begin - at >= size))
+                        continue;
+                self = self ? self : getpid();
+                if (atomic_load(&w->process) == self)
+                        return true;
+        }
+        return false;
+}
+
 void fault_forget(uint64_t at)
 {
         pid_t self = getpid();

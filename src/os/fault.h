@@ -33,6 +33,9 @@ struct fault {
  * sure that only one thread watches and forgets at a time, and that faults are served. SP_E_NOMEM. */
 SP_NODISCARD int fault_watch(uint64_t at, size_t size, void *user);
 
+/* Are any of these bytes watched in this process? Any thread, without a lock. */
+bool fault_is_watched(uint64_t at, size_t size);
+
 /* Faults there are the program's again. */
 void fault_forget(uint64_t at);
 

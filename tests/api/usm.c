@@ -321,6 +321,32 @@ static void queries(struct api *a)
         }
 }
 
+/* Everything that calls read and write may be memory that a kernel has written last. */
+static void into_closed_pages(struct api *a, cl_program program, cl_kernel add, cl_uint *p)
+{
+        cl_command_queue q = a->queues[0];
+        char *at = (char *)p;
+        size_t *size = (size_t *)(void *)(at + 0x20000), got = 0;
+        cl_event *event = (cl_event *)(void *)(at + 0x50000);
+        OK(set_pointer(add, 0, p));
+        set_uint(add, 1, 1);
+        run(q, add, N);
+        OK(clFinish(q));
+        OK(alloc_info(a->context, p, CL_MEM_ALLOC_SIZE_INTEL, sizeof(*size), size, &got));
+        CHECK(*size >= N * 4 && got == sizeof(size_t));
+        OK(clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(got), at + 0x30000, NULL));
+        OK(clGetProgramBuildInfo(program, a->devices[0], CL_PROGRAM_BUILD_LOG, 0x1000, at + 0x40000,
+                                 NULL));
+        OK(clEnqueueMarkerWithWaitList(q, 0, NULL, event));
+        OK(clEnqueueMarkerWithWaitList(q, 1, event, NULL));
+        OK(clReleaseEvent(*event));
+        run(q, add, N);
+        OK(clFinish(q));
+        OK(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, a->count * sizeof(size_t), size,
+                            &got));
+        CHECK(got == a->count * sizeof(size_t));
+}
+
 /* Such memory is host memory for other calls, too. */
 static void as_host_memory(struct api *a, cl_program program)
 {
@@ -348,6 +374,7 @@ static void as_host_memory(struct api *a, cl_program program)
         OK(clFinish(q));
         CHECK(p[N - 1] == 14 && p[0] == 14);
         OK(clReleaseMemObject(copy));
+        into_closed_pages(a, program, add, p);
         OK(clReleaseKernel(add));
         OK(free_now(a->context, p));
         OK(free_now(a->context, small));

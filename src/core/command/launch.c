@@ -256,9 +256,8 @@ cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
                 return status;
         client_lock(c);
         status = ask_launch(e, ret_judged);
-        if (status == CL_SUCCESS && q->ret_event) {
-                *q->ret_event = e;
-        } else {
+        bool handed_out = status == CL_SUCCESS && q->ret_event;
+        if (!handed_out) {
                 /* The call itself returns the failure of a refused launch, so the queue must not report it again: the
                  * event stays until the server has told of the failure. */
                 e->watched |= status != CL_SUCCESS;
@@ -266,5 +265,7 @@ cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
                         event_unhold(e);
         }
         client_unlock(c);
+        if (handed_out)
+                *q->ret_event = e;
         return status;
 }

@@ -492,16 +492,18 @@ cl_mem svm_find_usm(cl_context x, const void *at)
         return m && (m->usm.type || m->view) ? m : NULL;
 }
 
-void svm_touch(cl_context x, const void *at, size_t size)
+int svm_borrow(struct svm_borrowed *ret, const void *at, size_t size)
 {
-        cl_mem m = at && size ? svm_find_usm(x, at) : NULL;
-        const volatile uint8_t *p = at;
-        if (!m)
-                return;
-        size = size < m->size - svm_at(m, at) ? size : m->size - svm_at(m, at);
-        for (size_t i = 0; i < size; i += vm_page_size())
-                (void)p[i];
-        (void)p[size - 1];
+        *ret = (struct svm_borrowed){ .at = at };
+        if (!at || !size || !fault_is_watched((uint64_t)(uintptr_t)at, size))
+                return 0;
+        ret->at = ret->copy = mem_dup(at, size);
+        return ret->copy ? 0 : SP_E_NOMEM;
+}
+
+void svm_give_back(struct svm_borrowed *b)
+{
+        mem_free(b->copy);
 }
 
 bool svm_is_foreign(cl_context x, const void *at)
