@@ -212,13 +212,30 @@ static int fetch(struct view *v, struct range r, struct fetch *f) REQUIRES(clien
         return e;
 }
 
-/* Bring the bytes of a range that somebody uses. No command writes there meanwhile, because the
+static bool may_bring(void *arg) REQUIRES(client_held)
+{
+        return !((const struct view *)arg)->bringing;
+}
+
+static void end_bringing(struct view *v) REQUIRES(client_held)
+{
+        v->bringing = false;
+        client_changed(v->mem->context->client);
+}
+
+/* Bring the bytes of a range that somebody uses; the caller holds the object. No command writes there meanwhile, because the
  * memory has no concurrent access: commands that may write everything do not write there. */
 static int bring(struct view *v, struct range r) REQUIRES(client_held)
 {
+        struct client *c = v->mem->context->client;
         struct fetch f = { .open = 0 };
+        /* Bytes that come twice could come after the application's writes. */
+        while (v->bringing)
+                client_wait(c, may_bring, v);
+        v->bringing = true;
         int e = fetch(v, r, &f);
-        int end = fetch_wait(v->mem->context->client, &f);
+        int end = fetch_wait(c, &f);
+        end_bringing(v);
         struct replica *host =
                 e < 0 || end < 0 ? NULL : placement_at(&v->mem->placement, PLACEMENT_HOST, 0);
         if (e < 0 || end < 0)
@@ -369,6 +386,9 @@ void views_bring_hot(cl_context x)
                 if (count == HOT_COUNT || e < 0)
                         break;
                 list_remove(&v->hot);
+                if (v->bringing)
+                        continue;
+                v->bringing = true;
                 all[count++] = (struct guess){ v->mem, v->lost, v->changes };
                 mem_hold(v->mem);
                 e = fetch(v, bytes_in(v, v->lost), &f);
@@ -380,6 +400,7 @@ void views_bring_hot(cl_context x)
                 struct view *v = g.mem->view;
                 struct replica *host = placement_find(&g.mem->placement, PLACEMENT_HOST, 0);
                 bool live = find_view(x->client, view_address(v)) == v;
+                end_bringing(v);
                 if (e == 0 && live && v->changes == g.changes && host &&
                     range_set_add(&host->current, bytes_in(v, g.pages)) == 0) {
                         v->guessed = !v->open.count;
