@@ -559,7 +559,7 @@ static int copy_binaries(cl_program p, unsigned char *const *places, struct byte
         return r;
 }
 
-/* What the application gives may lie in unified shared memory, which nobody touches with the lock held. */
+/* The reply may lie in unified shared memory, which nobody touches with the lock held. */
 static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply reply)
 {
         size_t entry = name == CL_PROGRAM_BINARIES ? sizeof(unsigned char *) : sizeof(size_t);

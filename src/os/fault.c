@@ -36,6 +36,7 @@ static _Atomic pid_t owner, server;              /* the process that has the pip
 /* The program's own handler was called, and may raise the signal again. The handler must not
  * allocate, so the variable has its place from the thread's beginning. */
 static _Thread_local bool forwarding INITIAL_EXEC;
+static _Thread_local struct fault_memory memory INITIAL_EXEC;
 /* In si_errno, which is 0 for faults: the program's handler has seen this one. It may lead back here, and it may also
  * leave by longjmp(). */
 enum { FORWARDED = 0x5370616e };
@@ -61,6 +62,18 @@ static enum fault_access access_of(const void *context)
 #else
         (void)context;
         return FAULT_UNKNOWN;
+#endif
+}
+
+/* It would run the memory as a program: nobody can make that right. */
+static bool is_instruction(const void *context)
+{
+#if defined(__x86_64__)
+        const ucontext_t *c = context;
+        return c->uc_mcontext.gregs[REG_ERR] & 16;
+#else
+        (void)context;
+        return false;
 #endif
 }
 
@@ -121,11 +134,13 @@ static void on_fault(int number, siginfo_t *info, void *context)
         int error = errno;
         uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
         pid_t self = getpid();
-        const struct watched *w = info->si_code > 0 ? find(at, self) : NULL;
+        bool ours = info->si_code > 0 && !is_instruction(context);
+        const struct watched *w = ours ? find(at, self) : NULL;
         bool opened = false;
         if (w && atomic_load(&w->process) == self) {
                 struct fault f = { .address = at,
                                    .access = access_of(context),
+                                   .memory = &memory,
                                    .user = atomic_load(&w->user) };
                 opened = ask(&f);
         } else if (w) {

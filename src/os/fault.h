@@ -21,12 +21,18 @@ enum fault_access {
         FAULT_WRITE,
 };
 
+/* Notes of the serving thread about one that faults; zeros at first. */
+struct fault_memory {
+        uint64_t address, state;
+};
+
 /* A stopped thread. */
 struct fault {
         uint64_t address;
         enum fault_access access;
-        void *user;       /* fault_watch's */
-        atomic_uint done; /* the handler's */
+        struct fault_memory *memory; /* the thread's */
+        void *user;                  /* fault_watch's */
+        atomic_uint done;            /* the handler's */
 };
 
 /* Start to take faults in these bytes. `user` lives at least until fault_forget. The caller makes

@@ -4,7 +4,9 @@
 #include <CL/cl_ext.h>
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -380,6 +382,41 @@ static void as_host_memory(struct api *a, cl_program program)
         OK(free_now(a->context, small));
 }
 
+static sigjmp_buf back;
+
+static void on_signal(int number)
+{
+        siglongjmp(back, number);
+}
+
+/* A page that the application closes itself stays so. */
+static void own_protection(struct api *a, cl_program program)
+{
+        cl_kernel add = api_kernel(program, "add");
+        volatile cl_uint *p = alloc(a, API_DEVICES_MAX, 4 * PAGE);
+        struct sigaction now = { .sa_handler = on_signal }, before;
+        void *page = (void *)(uintptr_t)((uintptr_t)p / PAGE * PAGE);
+        p[0] = 1;
+        OK(set_pointer(add, 0, (void *)(uintptr_t)p));
+        set_uint(add, 1, 1);
+        CHECK(sigaction(SIGSEGV, &now, &before) == 0);
+        for (int i = 0; i < 2; i++) {
+                run(a->queues[0], add, 1);
+                OK(clFinish(a->queues[0]));
+                CHECK(p[0] == 2 + (cl_uint)i);
+        }
+        CHECK(mprotect(page, PAGE, PROT_NONE) == 0);
+        if (!sigsetjmp(back, 1)) {
+                (void)p[0];
+                CHECK(!"the page can be read");
+        }
+        CHECK(mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0);
+        CHECK(p[0] == 3);
+        CHECK(sigaction(SIGSEGV, &before, NULL) == 0);
+        OK(free_now(a->context, (void *)(uintptr_t)p));
+        OK(clReleaseKernel(add));
+}
+
 static void errors(struct api *a)
 {
         cl_context x = a->context;
@@ -448,6 +485,7 @@ int main(void)
         system_calls(&a, program);
         as_host_memory(&a, program);
         hints(&a);
+        own_protection(&a, program);
         large(&a, program);
         threads(&a, program);
         OK(clReleaseProgram(program));

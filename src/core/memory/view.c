@@ -1,5 +1,7 @@
 #include "core/memory/view.h"
 
+#include <stdatomic.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/client.h"
@@ -39,8 +41,10 @@ static struct range bytes_in(const struct view *v, struct range pages)
         return pages;
 }
 
-static int allow(const struct view *v, struct range pages, enum vm_access access)
+static int allow(struct view *v, struct range pages, enum vm_access access)
 {
+        static atomic_uint_fast64_t moves;
+        v->moved = atomic_fetch_add(&moves, 1) + 1;
         return vm_allow(view_address(v) + pages.begin, (size_t)(pages.end - pages.begin), access);
 }
 
@@ -115,10 +119,24 @@ static int ripen(struct view *v) REQUIRES(client_held)
                 v->was_written = true;
         }
         while (r == 0 && range_set_next(&v->open, all, false, &hole)) {
-                r = allow(v, hole, VM_NONE);
                 all.begin = hole.end;
+                if (allow(v, hole, VM_NONE) == 0)
+                        continue;
+                /* There are too many pieces. The rest counts as written: zeros. */
+                hole.end = v->size;
+                r = allow(v, hole, VM_READ);
+                if (r == 0)
+                        r = range_set_add(&v->open, hole);
+                if (r == 0)
+                        r = host_wrote(v, hole);
+                v->was_written = true;
+                break;
         }
         v->fresh = r < 0;
+        if (v->fresh) {
+                v->open.count = 0;
+                (void)allow(v, (struct range){ 0, v->size }, VM_WRITE);
+        }
         view_changed(v);
         return r;
 }
@@ -299,6 +317,16 @@ static struct view *find_view(struct client *c, uint64_t address) REQUIRES(clien
         return NULL;
 }
 
+/* The page is open already: another thread was faster, or ripen() was at work. False: it was open the last
+ * time, too, so that the application itself has closed it. */
+static bool may_retry(const struct view *v, const struct fault *f)
+{
+        const struct fault_memory now = { f->address, v->moved };
+        bool again = f->memory->address == now.address && f->memory->state == now.state;
+        *f->memory = now;
+        return !again;
+}
+
 /* True: the access may be tried again. */
 static bool serve(struct client *c, const struct fault *f) REQUIRES(client_held)
 {
@@ -310,9 +338,8 @@ static bool serve(struct client *c, const struct fault *f) REQUIRES(client_held)
         struct range here = pages_of((struct range){ offset, offset + 1 });
         bool readable = v->fresh || range_set_has(&v->open, here);
         bool write = f->access == FAULT_WRITE || (f->access == FAULT_UNKNOWN && readable);
-        /* Another thread was faster. */
         if (v->fresh || (readable && (!write || range_set_has(&v->written, here))))
-                return true;
+                return may_retry(v, f);
         struct range pages = pages_for(v, offset, write);
         mem_hold(m);
         int r = bring(v, bytes_in(v, pages));
