@@ -120,6 +120,14 @@ bool svm_in_one_place(const struct _cl_context *x)
         return true;
 }
 
+bool svm_only_in_one_place(const struct _cl_context *x)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (!x->devices[i]->svm)
+                        return false;
+        return svm_in_one_place(x);
+}
+
 /* The context's device that stands for the server; NULL: none has SVM. */
 static cl_device_id server_device(cl_context x, const struct server *s)
 {

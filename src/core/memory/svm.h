@@ -86,6 +86,10 @@ bool svm_any(const struct _cl_context *x);
 /* Do all devices of the context that have SVM use one memory? */
 bool svm_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
 
+/* Have all devices of the context SVM, and that in one memory? Then the allocations are nowhere
+ * else, except in views. */
+bool svm_only_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
+
 /* Bytes that the application names, where a thread that holds the lock may read them. They are a
  * copy if they lie in unified shared memory: there a fault would wait for the lock for ever. */
 struct svm_borrowed {
