@@ -141,6 +141,10 @@ cl_int do_svm_memcpy(const struct enqueue *q, void *dst_ptr, const void *src_ptr
         e = check_place(to, size);
         if (e == CL_SUCCESS)
                 e = check_place(from, size);
+        /* The client can't copy into and from another context's unified shared memory. */
+        if (e == CL_SUCCESS && ((!to.mem && svm_may_fault(dst_ptr, size)) ||
+                                (!from.mem && svm_may_fault(src_ptr, size))))
+                e = CL_INVALID_VALUE;
         /* "[...] a host (if the device supports system SVM) or SVM memory allocation": none does. */
         if (e == CL_SUCCESS && !host && (!to.mem || !from.mem))
                 e = CL_INVALID_VALUE;

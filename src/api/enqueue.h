@@ -29,6 +29,13 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
                  const size_t *global_work_offset, const size_t *global_work_size,
                  const size_t *local_work_size);
 
+/* Find the allocation of unified shared memory (core/memory/usm.h) that contains the application's
+ * side of a transfer. It may be a device allocation: SYCL's copies from accessors pass such
+ * pointers; the extension leaves open whether that is valid. CL_SUCCESS and *ret NULL: it is memory
+ * of the application. */
+cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
+                         size_t *ret_offset);
+
 enum { FILL_PATTERN_MAX = 128 };
 
 /* clSetKernelArg, clSetKernelArgSVMPointer and clSetKernelExecInfo behind the check of their handle.

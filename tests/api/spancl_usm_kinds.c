@@ -186,6 +186,23 @@ static void kinds(struct api *a, cl_kernel k, cl_kernel value)
         EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, usm, other, 64, 0, NULL, NULL));
         EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, other, here, 8, 0, NULL, NULL));
         EXPECT(CL_INVALID_VALUE, free_now(x, other));
+        cl_mem buffer = api_buffer(a, 0, 64, NULL);
+        clSharedMemAllocINTEL_fn shared_alloc =
+                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
+        cl_int can_share;
+        void *shared = shared_alloc(y, NULL, NULL, 64, 0, &can_share);
+        if (shared) {
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueSVMMemcpy(q, CL_TRUE, here, shared, 8, 0, NULL, NULL));
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueReadBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueWriteBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
+                EXPECT_ERROR(CL_INVALID_HOST_PTR,
+                             clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, 64, shared, &error));
+                OK(free_now(y, shared));
+        }
+        OK(clReleaseMemObject(buffer));
         OK(free_now(y, other));
         OK(clReleaseContext(y));
         OK(free_now(x, usm));

@@ -349,6 +349,55 @@ static void into_closed_pages(struct api *a, cl_program program, cl_kernel add, 
         CHECK(got == a->count * sizeof(size_t));
 }
 
+static void rectangles(struct api *a, cl_uint *p)
+{
+        enum { SIZE = 512 };
+        cl_command_queue q = a->queues[0];
+        const cl_uchar *got = (const cl_uchar *)p;
+        cl_uchar all[SIZE];
+        const size_t zero[3] = { 0, 0, 0 }, box[3] = { 4, 2, 2 };
+        for (size_t i = 0; i < SIZE; i++)
+                all[i] = (cl_uchar)i;
+        cl_mem buffer = api_buffer(a, CL_MEM_COPY_HOST_PTR, SIZE, all);
+        for (size_t at = 0; at < 256; at += 13) {
+                memset(p, 0, SIZE);
+                OK(clEnqueueReadBufferRect(q, buffer, CL_TRUE, zero, zero, box, 4, 8, 7, 21,
+                                           (char *)p + at, 0, NULL, NULL));
+                for (size_t z = 0; z < 2; z++)
+                        for (size_t y = 0; y < 2; y++)
+                                CHECK(!memcmp(got + at + 21 * z + 7 * y, all + 8 * z + 4 * y, 4));
+        }
+        OK(clReleaseMemObject(buffer));
+}
+
+static void images(struct api *a, cl_program program, cl_uint *p)
+{
+        const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                                     .image_width = 8,
+                                     .image_height = 8 };
+        const size_t origin[3] = { 0, 0, 0 }, region[3] = { 8, 8, 1 };
+        cl_command_queue q = a->queues[0];
+        cl_kernel add = api_kernel(program, "add");
+        cl_int err;
+        cl_mem image = clCreateImage(a->context, 0, &format, &desc, NULL, &err);
+        if (err == CL_SUCCESS) {
+                for (cl_uint i = 0; i < 64; i++)
+                        p[i] = i << 8;
+                OK(set_pointer(add, 0, p));
+                set_uint(add, 1, 5);
+                run(q, add, 64);
+                OK(clFinish(q));
+                OK(clEnqueueWriteImage(q, image, CL_TRUE, origin, region, 0, 0, p, 0, NULL, NULL));
+                OK(clEnqueueReadImage(q, image, CL_TRUE, origin, region, 32, 0, p + 100, 0, NULL,
+                                      NULL));
+                for (cl_uint i = 0; i < 64; i++)
+                        CHECK(p[100 + i] == (i << 8) + 5);
+                OK(clReleaseMemObject(image));
+        }
+        OK(clReleaseKernel(add));
+}
+
 /* Such memory is host memory for other calls, too. */
 static void as_host_memory(struct api *a, cl_program program)
 {
@@ -377,6 +426,8 @@ static void as_host_memory(struct api *a, cl_program program)
         CHECK(p[N - 1] == 14 && p[0] == 14);
         OK(clReleaseMemObject(copy));
         into_closed_pages(a, program, add, p);
+        rectangles(a, p);
+        images(a, program, p);
         OK(clReleaseKernel(add));
         OK(free_now(a->context, p));
         OK(free_now(a->context, small));

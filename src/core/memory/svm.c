@@ -500,10 +500,15 @@ cl_mem svm_find_usm(cl_context x, const void *at)
         return m && (m->usm.type || m->view) ? m : NULL;
 }
 
+bool svm_may_fault(const void *at, size_t size)
+{
+        return fault_is_watched((uint64_t)(uintptr_t)at, size);
+}
+
 int svm_borrow(struct svm_borrowed *ret, const void *at, size_t size)
 {
         *ret = (struct svm_borrowed){ .at = at };
-        if (!at || !size || !fault_is_watched((uint64_t)(uintptr_t)at, size))
+        if (!at || !size || !svm_may_fault(at, size))
                 return 0;
         ret->at = ret->copy = mem_dup(at, size);
         return ret->copy ? 0 : SP_E_NOMEM;

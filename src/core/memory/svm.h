@@ -90,6 +90,10 @@ bool svm_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
  * else, except in views. */
 bool svm_only_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
 
+/* Are bytes that the application names in an allocation with a view, of any context? A thread that
+ * holds the lock must not touch them. Any thread. */
+bool svm_may_fault(const void *at, size_t size);
+
 /* Bytes that the application names, where a thread that holds the lock may read them. They are a
  * copy if they lie in unified shared memory: there a fault would wait for the lock for ever. */
 struct svm_borrowed {

@@ -241,8 +241,9 @@ static void end_bringing(struct view *v) REQUIRES(client_held)
         client_changed(v->mem->context->client);
 }
 
-/* Bring the bytes of a range that somebody uses; the caller holds the object. No command writes there meanwhile, because the
- * memory has no concurrent access: commands that may write everything do not write there. */
+/* Bring the bytes of a range that somebody uses; the caller holds the object. No command writes
+ * there meanwhile, because the memory has no concurrent access: commands that may write everything
+ * do not write there. */
 static int bring(struct view *v, struct range r) REQUIRES(client_held)
 {
         struct client *c = v->mem->context->client;
