@@ -339,6 +339,12 @@ static void into_closed_pages(struct api *a, cl_program program, cl_kernel add, 
         OK(clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(got), at + 0x30000, NULL));
         OK(clGetProgramBuildInfo(program, a->devices[0], CL_PROGRAM_BUILD_LOG, 0x1000, at + 0x40000,
                                  NULL));
+        cl_kernel *kernels = (cl_kernel *)(void *)(at + 0x58000);
+        cl_uint count = 0;
+        OK(clCreateKernelsInProgram(program, 100, kernels, &count));
+        CHECK(count == 3);
+        for (cl_uint i = 0; i < count; i++)
+                OK(clReleaseKernel(kernels[i]));
         OK(clEnqueueMarkerWithWaitList(q, 0, NULL, event));
         OK(clEnqueueMarkerWithWaitList(q, 1, event, NULL));
         OK(clReleaseEvent(*event));
