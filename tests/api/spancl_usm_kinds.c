@@ -11,6 +11,9 @@
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
+        "__kernel void through(__global const ulong *where, uint x) {\n"
+        "        ((__global uint *)where[0])[1] += x;\n"
+        "}\n"
         "__kernel void value(ulong x, __local uint *l, __global uint *p) { *p = x; }\n";
 
 static const char name[] = "cl_intel_unified_shared_memory";
@@ -210,6 +213,60 @@ static void kinds(struct api *a, cl_kernel k, cl_kernel value)
         clSVMFree(x, svm);
 }
 
+/* A device without such memory takes it as host memory. Its launches reach none of it. */
+static void beside_one_without(struct api *a, cl_uint none)
+{
+        cl_int err;
+        struct api two = { .platform = a->platform,
+                           .devices = { a->devices[0], a->devices[none] },
+                           .count = 2 };
+        const cl_bool yes = CL_TRUE;
+        const size_t one = 1;
+        cl_uint x = 5, n = 32;
+        clSharedMemAllocINTEL_fn shared_alloc =
+                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
+        two.context = clCreateContext(NULL, 2, two.devices, NULL, NULL, &err);
+        OK(err);
+        for (int i = 0; i < 2; i++) {
+                two.queues[i] = clCreateCommandQueue(two.context, two.devices[i], 0, &err);
+                OK(err);
+        }
+        cl_program program = api_build(&two, source, "");
+        cl_kernel add = api_kernel(program, "add"), through = api_kernel(program, "through");
+        cl_kernel both[2] = { add, through };
+        cl_mem buffer = api_buffer(&two, CL_MEM_COPY_HOST_PTR, sizeof(n), &n);
+        cl_uint *p = shared_alloc(two.context, two.devices[0], NULL, 64, 0, &err);
+        OK(err);
+        cl_ulong *where = shared_alloc(two.context, two.devices[0], NULL, 64, 0, &err);
+        OK(err);
+        where[0] = (cl_ulong)(uintptr_t)p;
+        for (int i = 0; i < 2; i++) {
+                OK(clSetKernelExecInfo(both[i], CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+                                       sizeof(yes), &yes));
+                OK(clSetKernelArg(both[i], 1, sizeof(x), &x));
+        }
+        OK(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+        OK(set_pointer(through, 0, where));
+        for (cl_uint i = 0; i < 3; i++) {
+                p[0] = i;
+                OK(clEnqueueReadBuffer(two.queues[1], buffer, CL_TRUE, 0, 4, p + 1, 0, NULL, NULL));
+                OK(clEnqueueNDRangeKernel(two.queues[0], through, 1, NULL, &one, NULL, 0, NULL,
+                                          NULL));
+                OK(clFinish(two.queues[0]));
+                OK(clEnqueueNDRangeKernel(two.queues[1], add, 1, NULL, &one, NULL, 0, NULL, NULL));
+                OK(clEnqueueWriteBuffer(two.queues[1], buffer, CL_TRUE, 0, 4, p + 1, 0, NULL,
+                                        NULL));
+                CHECK(p[0] == i && p[1] == n + (i + 1) * x);
+        }
+        OK(free_now(two.context, p));
+        OK(free_now(two.context, where));
+        OK(clReleaseMemObject(buffer));
+        OK(clReleaseKernel(add));
+        OK(clReleaseKernel(through));
+        OK(clReleaseProgram(program));
+        api_close(&two);
+}
+
 int main(void)
 {
         /* Sanitizers have handlers, which end a process in another way than by the signal. */
@@ -256,6 +313,8 @@ int main(void)
                      device_alloc(a.context, a.devices[none], NULL, 64, 0, &error));
         EXPECT(CL_INVALID_OPERATION,
                mem_copy(a.queues[none], CL_TRUE, &with, &none, 4, 0, NULL, NULL));
+        if (look(a.devices[0]))
+                beside_one_without(&a, none);
         OK(clReleaseKernel(k));
         OK(clReleaseKernel(value));
         OK(clReleaseProgram(program));
