@@ -222,7 +222,7 @@ static void beside_one_without(struct api *a, cl_uint none)
                            .count = 2 };
         const cl_bool yes = CL_TRUE;
         const size_t one = 1;
-        cl_uint x = 5, n = 32;
+        cl_uint x = 5, n[2] = { 0, 32 };
         clSharedMemAllocINTEL_fn shared_alloc =
                 (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
         two.context = clCreateContext(NULL, 2, two.devices, NULL, NULL, &err);
@@ -234,8 +234,8 @@ static void beside_one_without(struct api *a, cl_uint none)
         cl_program program = api_build(&two, source, "");
         cl_kernel add = api_kernel(program, "add"), through = api_kernel(program, "through");
         cl_kernel both[2] = { add, through };
-        cl_mem buffer = api_buffer(&two, CL_MEM_COPY_HOST_PTR, sizeof(n), &n);
-        cl_uint *p = shared_alloc(two.context, two.devices[0], NULL, 64, 0, &err);
+        cl_mem buffer = api_buffer(&two, CL_MEM_COPY_HOST_PTR, sizeof(n), n);
+        cl_uint *p = shared_alloc(two.context, two.devices[0], NULL, sizeof(n), 0, &err);
         OK(err);
         cl_ulong *where = shared_alloc(two.context, two.devices[0], NULL, 64, 0, &err);
         OK(err);
@@ -248,15 +248,16 @@ static void beside_one_without(struct api *a, cl_uint none)
         OK(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
         OK(set_pointer(through, 0, where));
         for (cl_uint i = 0; i < 3; i++) {
-                p[0] = i;
-                OK(clEnqueueReadBuffer(two.queues[1], buffer, CL_TRUE, 0, 4, p + 1, 0, NULL, NULL));
+                /* All of it is where no kernel finds it by a pointer. */
+                OK(clEnqueueReadBuffer(two.queues[1], buffer, CL_TRUE, 0, sizeof(n), p, 0, NULL,
+                                       NULL));
                 OK(clEnqueueNDRangeKernel(two.queues[0], through, 1, NULL, &one, NULL, 0, NULL,
                                           NULL));
                 OK(clFinish(two.queues[0]));
                 OK(clEnqueueNDRangeKernel(two.queues[1], add, 1, NULL, &one, NULL, 0, NULL, NULL));
-                OK(clEnqueueWriteBuffer(two.queues[1], buffer, CL_TRUE, 0, 4, p + 1, 0, NULL,
+                OK(clEnqueueWriteBuffer(two.queues[1], buffer, CL_TRUE, 4, 4, p + 1, 0, NULL,
                                         NULL));
-                CHECK(p[0] == i && p[1] == n + (i + 1) * x);
+                CHECK(p[0] == i * x && p[1] == n[1] + (i + 1) * x);
         }
         OK(free_now(two.context, p));
         OK(free_now(two.context, where));
