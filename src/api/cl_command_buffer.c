@@ -469,12 +469,12 @@ static cl_int check_config(cl_command_buffer_khr b, const struct mutable_dispatc
         return CL_SUCCESS;
 }
 
-static int change_kernel(cl_kernel k, const struct mutable_dispatch_config *m) REQUIRES(client_held)
+static int change_kernel(cl_kernel k, const struct mutable_dispatch_config *m)
 {
         int r = 0;
         for (cl_uint i = 0; i < m->num_args && !r; i++)
-                r = kernel_set_arg(k, m->arg_list[i].arg_index, m->arg_list[i].arg_size,
-                                   m->arg_list[i].arg_value);
+                r = do_set_arg(k, m->arg_list[i].arg_index, m->arg_list[i].arg_size,
+                               m->arg_list[i].arg_value);
         for (cl_uint i = 0; i < m->num_svm_args && !r; i++)
                 r = do_set_svm_arg(k, m->arg_svm_list[i].arg_index, m->arg_svm_list[i].arg_value);
         for (cl_uint i = 0; i < m->num_exec_infos && !r; i++)
@@ -491,9 +491,9 @@ static cl_int change(const struct mutable_dispatch_config *m)
         size_t size = c->now.dims * sizeof(size_t);
         client_lock(client);
         int r = command_change(c);
+        client_unlock(client);
         if (!r)
                 r = change_kernel(c->next.args, m);
-        client_unlock(client);
         if (r < 0)
                 return status_to_cl(r);
         if (m->global_work_offset)

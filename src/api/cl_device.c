@@ -283,13 +283,11 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
         /* "CL_INVALID_VALUE if out_devices is not NULL and num_devices is less than the number of
          * sub-devices created by the partition scheme." */
         bool keep = out_devices && num_devices >= count;
-        for (cl_uint i = 0; i < count; i++) {
-                if (keep)
-                        out_devices[i] = made[i];
-                else
-                        device_unhold(made[i]);
-        }
+        for (cl_uint i = 0; i < count && !keep; i++)
+                device_unhold(made[i]);
         client_unlock(c);
+        for (cl_uint i = 0; i < count && keep; i++)
+                out_devices[i] = made[i];
         mem_free(made);
         if (e != CL_SUCCESS)
                 return e;

@@ -8,6 +8,7 @@
 #include "core/device.h"
 #include "core/memory/mapping.h"
 #include "core/memory/svm.h"
+#include "core/memory/usm.h"
 
 /* "CL_INVALID_MEM_OBJECT if image is not a valid image object."
  * "CL_INVALID_CONTEXT if the context associated with command_queue and image are not the same." */
@@ -71,9 +72,30 @@ static cl_int take_host(const struct _cl_mem *m, const size_t *region, size_t ro
         return CL_SUCCESS;
 }
 
+/* The application's side of a transfer. */
+struct host_side {
+        struct host_box box;
+        cl_mem mem; /* it lies in this allocation of unified shared memory; NULL: in other memory */
+        size_t at;  /* there */
+};
+
+/* A copy with an allocation knows no pitches. A device allocation is not the host's; the extension does not
+ * say that it may be one. */
+static cl_int check_host_side(const struct enqueue *q, struct host_side *side)
+{
+        const struct host_box *b = &side->box;
+        size_t size = (size_t)host_size(b);
+        bool tight = (b->region[1] == 1 || b->row_pitch == b->region[0]) &&
+                     (b->region[2] == 1 || b->slice_pitch == b->region[0] * b->region[1]);
+        cl_int e = check_device_side(q, b->at, size, &side->mem, &side->at);
+        if (side->mem && (!tight || side->mem->usm.type == CL_MEM_TYPE_DEVICE_INTEL))
+                return CL_INVALID_VALUE;
+        return e;
+}
+
 static cl_int check_transfer(const struct enqueue *q, cl_mem m, const size_t *origin,
                              const size_t *region, size_t row_pitch, size_t slice_pitch,
-                             const void *ptr, bool write, struct host_box *ret)
+                             const void *ptr, bool write, struct host_side *ret)
 {
         cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
         if (e == CL_SUCCESS)
@@ -83,11 +105,10 @@ static cl_int check_transfer(const struct enqueue *q, cl_mem m, const size_t *or
         /* "CL_INVALID_VALUE [...] if ptr is a NULL value." */
         if (e == CL_SUCCESS && !ptr)
                 e = CL_INVALID_VALUE;
-        /* A device allocation is not the host's; the extension does not say that it may be one. */
-        if (e == CL_SUCCESS && svm_find_usm(m->context, ptr))
-                e = CL_INVALID_VALUE;
         if (e == CL_SUCCESS)
-                e = take_host(m, region, row_pitch, slice_pitch, ptr, ret);
+                e = take_host(m, region, row_pitch, slice_pitch, ptr, &ret->box);
+        if (e == CL_SUCCESS)
+                e = check_host_side(q, ret);
         if (e == CL_SUCCESS)
                 e = check_image_device(q->queue->device, m);
         if (e == CL_SUCCESS)
@@ -106,12 +127,14 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueReadImage(cl_command_queue command_queu
                 command_queue, CL_COMMAND_READ_IMAGE,    num_events_in_wait_list, event_wait_list,
                 event,         blocking_read != CL_FALSE
         };
-        struct host_box to;
+        struct host_side to;
         cl_int e =
                 check_transfer(&q, image, origin, region, row_pitch, slice_pitch, ptr, false, &to);
         if (e == CL_SUCCESS && is_empty(region))
                 return enqueue_nothing(&q);
-        return e != CL_SUCCESS ? e : enqueue_read_image(&q, image, origin, region, to);
+        if (e == CL_SUCCESS && to.mem)
+                return enqueue_image_to_buffer(&q, image, to.mem, origin, region, to.at);
+        return e != CL_SUCCESS ? e : enqueue_read_image(&q, image, origin, region, to.box);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(
@@ -123,12 +146,14 @@ CL_API_ENTRY cl_int CL_API_CALL clEnqueueWriteImage(
                 command_queue, CL_COMMAND_WRITE_IMAGE,    num_events_in_wait_list, event_wait_list,
                 event,         blocking_write != CL_FALSE
         };
-        struct host_box from;
+        struct host_side from;
         cl_int e = check_transfer(&q, image, origin, region, input_row_pitch, input_slice_pitch,
                                   ptr, true, &from);
         if (e == CL_SUCCESS && is_empty(region))
                 return enqueue_nothing(&q);
-        return e != CL_SUCCESS ? e : enqueue_write_image(&q, image, origin, region, from);
+        if (e == CL_SUCCESS && from.mem)
+                return enqueue_buffer_to_image(&q, from.mem, image, from.at, origin, region);
+        return e != CL_SUCCESS ? e : enqueue_write_image(&q, image, origin, region, from.box);
 }
 
 /* ---- fills ---------------------------------------------------------------------------------- */

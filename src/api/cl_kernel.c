@@ -4,6 +4,7 @@
 #include "api/dispatch.h"
 #include "api/enqueue.h"
 #include "api/reply.h"
+#include "base/mem.h"
 #include "core/command/queue.h"
 #include "core/device.h"
 #include "core/memory/svm.h"
@@ -55,8 +56,9 @@ CL_API_ENTRY cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char
         return k;
 }
 
-static int create_all(cl_program p, cl_uint num_kernels, cl_kernel *kernels,
-                      cl_uint *num_kernels_ret) REQUIRES(client_held)
+/* Make all kernels, at most `most`; only count them if !ret. The caller frees *ret. */
+static int create_all(cl_program p, cl_uint most, cl_kernel **ret, cl_uint *ret_count)
+        REQUIRES(client_held)
 {
         if (!program_is_built(p))
                 return CL_INVALID_PROGRAM_EXECUTABLE;
@@ -65,8 +67,11 @@ static int create_all(cl_program p, cl_uint num_kernels, cl_kernel *kernels,
         for (size_t i = 0; i < p->build->kernel_count; i++)
                 count += !p->build->kernels[i]->differs;
         /* CL_INVALID_VALUE if kernels is not NULL and num_kernels is less than their number. */
-        if (kernels && num_kernels < count)
+        if (ret && most < count)
                 return CL_INVALID_VALUE;
+        cl_kernel *kernels = ret ? mem_alloc((count + 1) * sizeof(*kernels)) : NULL;
+        if (ret && !kernels)
+                return SP_E_NOMEM;
         cl_uint made = 0;
         for (size_t i = 0; kernels && i < p->build->kernel_count; i++) {
                 if (p->build->kernels[i]->differs)
@@ -75,12 +80,14 @@ static int create_all(cl_program p, cl_uint num_kernels, cl_kernel *kernels,
                 if (r < 0) {
                         while (made)
                                 kernel_release(kernels[--made]);
+                        mem_free(kernels);
                         return r;
                 }
                 made++;
         }
-        if (num_kernels_ret)
-                *num_kernels_ret = count;
+        if (ret)
+                *ret = kernels;
+        *ret_count = count;
         return 0;
 }
 
@@ -94,10 +101,19 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_
         if (r < 0)
                 return status_to_cl(r);
         struct client *c = program->context->client;
+        cl_kernel *made = NULL;
+        cl_uint count = 0;
         client_lock(c);
-        r = create_all(program, num_kernels, kernels, num_kernels_ret);
+        r = create_all(program, num_kernels, kernels ? &made : NULL, &count);
         client_unlock(c);
-        return status_to_cl(r);
+        if (r < 0)
+                return status_to_cl(r);
+        for (cl_uint i = 0; i < count && kernels; i++)
+                kernels[i] = made[i];
+        mem_free(made);
+        if (num_kernels_ret)
+                *num_kernels_ret = count;
+        return CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_kernel CL_API_CALL clCloneKernel(cl_kernel source_kernel, cl_int *errcode_ret)
@@ -135,17 +151,26 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseKernel(cl_kernel kernel)
         return last < 0 ? CL_INVALID_KERNEL : CL_SUCCESS;
 }
 
+int do_set_arg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void *arg_value)
+{
+        struct client *c = kernel->program->context->client;
+        struct svm_borrowed value;
+        int r = svm_borrow(&value, arg_value, arg_size);
+        if (r == 0) {
+                client_lock(c);
+                r = kernel_set_arg(kernel, arg_index, arg_size, value.at);
+                client_unlock(c);
+        }
+        svm_give_back(&value);
+        return r;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint arg_index, size_t arg_size,
                                                const void *arg_value)
 {
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
-        struct client *c = kernel->program->context->client;
-        svm_touch(kernel->program->context, arg_value, arg_value ? arg_size : 0);
-        client_lock(c);
-        int r = kernel_set_arg(kernel, arg_index, arg_size, arg_value);
-        client_unlock(c);
-        return status_to_cl(r);
+        return status_to_cl(do_set_arg(kernel, arg_index, arg_size, arg_value));
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */
@@ -392,13 +417,16 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
         e = check_launch_args(d, kernel, false);
         if (e != CL_SUCCESS)
                 return e;
-        size_t input[6] = { 0 };
+        size_t input[6] = { 0 }, local[3] = { 0 };
         for (cl_uint i = 0; i < work_dim; i++) {
                 input[i] = global_work_offset ? global_work_offset[i] : 0;
                 input[work_dim + i] = global_work_size[i];
         }
-        return query(kernel, d, INFO_LOCAL_SIZE, input, 2 * (size_t)work_dim,
-                     work_dim * sizeof(size_t), suggested_local_work_size);
+        e = query(kernel, d, INFO_LOCAL_SIZE, input, 2 * (size_t)work_dim,
+                  work_dim * sizeof(size_t), local);
+        if (e == CL_SUCCESS)
+                memcpy(suggested_local_work_size, local, work_dim * sizeof(size_t));
+        return e;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfoKHR(

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/context.h"
 #include "core/device.h"
+#include "core/memory/svm.h"
 #include "core/program/build.h"
 #include "core/program/job.h"
 #include "core/program/program.h"
@@ -522,9 +523,14 @@ CL_API_ENTRY cl_int CL_API_CALL clSetProgramSpecializationConstant(cl_program pr
         if (!spec_value || !spec_size)
                 return CL_INVALID_VALUE;
         struct client *c = program->context->client;
-        client_lock(c);
-        int r = program_constant(program, spec_id, bytes_of(spec_value, spec_size));
-        client_unlock(c);
+        struct svm_borrowed value;
+        int r = svm_borrow(&value, spec_value, spec_size);
+        if (r == 0) {
+                client_lock(c);
+                r = program_constant(program, spec_id, bytes_of(value.at, spec_size));
+                client_unlock(c);
+        }
+        svm_give_back(&value);
         return status_to_cl(r);
 }
 
@@ -538,8 +544,23 @@ static struct bytes binary_of(const struct _cl_program *p, cl_uint i)
         return p->binaries ? p->binaries[i] : bytes_of(NULL, 0);
 }
 
-static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply reply)
+/* Copies of the binaries, `ret` has a place for each device; of size 0 where `places` has NULL. */
+static int copy_binaries(cl_program p, unsigned char *const *places, struct bytes *ret)
         REQUIRES(client_held)
+{
+        int r = program_fetch_binaries(p);
+        for (cl_uint i = 0; i < p->device_count && r == 0; i++) {
+                struct bytes b = binary_of(p, i);
+                if (places && (!places[i] || !b.size))
+                        continue;
+                ret[i] = bytes_of(places ? mem_dup(b.data, b.size) : NULL, b.size);
+                r = places && !ret[i].data ? SP_E_NOMEM : 0;
+        }
+        return r;
+}
+
+/* The reply may lie in unified shared memory, which nobody touches with the lock held. */
+static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply reply)
 {
         size_t entry = name == CL_PROGRAM_BINARIES ? sizeof(unsigned char *) : sizeof(size_t);
         if (reply.value && reply.size < p->device_count * entry)
@@ -548,24 +569,45 @@ static cl_int reply_binaries(cl_program p, cl_program_info name, struct reply re
                 *reply.size_ret = p->device_count * entry;
         if (!reply.value)
                 return CL_SUCCESS;
-        int r = program_fetch_binaries(p);
-        if (r < 0)
-                return status_to_cl(r);
-        for (cl_uint i = 0; i < p->device_count; i++) {
-                struct bytes b = binary_of(p, i);
-                /* param_value is an array of places, of which some may be NULL: then that binary is
-                 * not wanted. */
-                unsigned char **places = reply.value;
-                if (name == CL_PROGRAM_BINARY_SIZES)
-                        ((size_t *)reply.value)[i] = b.size;
-                else if (places[i] && b.size)
-                        memcpy(places[i], b.data, b.size);
+        /* param_value is an array of places, of which some may be NULL: then that binary is not
+         * wanted. */
+        unsigned char **places =
+                name == CL_PROGRAM_BINARIES ? mem_dup(reply.value, p->device_count * entry) : NULL;
+        struct bytes *all = mem_zalloc(p->device_count * sizeof(*all));
+        int r = all && (places || name != CL_PROGRAM_BINARIES) ? 0 : SP_E_NOMEM;
+        if (r == 0) {
+                client_lock(p->context->client);
+                r = copy_binaries(p, places, all);
+                client_unlock(p->context->client);
         }
-        return CL_SUCCESS;
+        for (cl_uint i = 0; i < p->device_count && all; i++) {
+                if (r == 0 && !places)
+                        ((size_t *)reply.value)[i] = all[i].size;
+                else if (r == 0 && all[i].size)
+                        memcpy(places[i], all[i].data, all[i].size);
+                mem_free((void *)(uintptr_t)all[i].data);
+        }
+        mem_free(all);
+        mem_free(places);
+        return status_to_cl(r);
 }
 
-static cl_int reply_executable(cl_program p, cl_program_info name, struct reply reply)
-        REQUIRES(client_held)
+#define put_value(b, type, v) buf_put(b, &(type){ v }, sizeof(type))
+
+static int put_string(struct buf *b, const char *s)
+{
+        return buf_put(b, s ? s : "", s ? strlen(s) + 1 : 1);
+}
+
+/* A reply that was put together with the lock held. */
+static cl_int reply_buf(struct reply reply, int r, struct buf *b)
+{
+        cl_int e = r < 0 ? status_to_cl(r) : reply_bytes(reply, b->data, b->size);
+        buf_fini(b);
+        return e;
+}
+
+static int put_executable(cl_program p, cl_program_info name, struct buf *ret) REQUIRES(client_held)
 {
         /* CL_INVALID_PROGRAM_EXECUTABLE if there is no executable built for at least one device. */
         if (!program_is_built(p))
@@ -574,21 +616,16 @@ static cl_int reply_executable(cl_program p, cl_program_info name, struct reply 
         /* OpenCL C has none. */
         if (name == CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT ||
             name == CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT)
-                return reply_value(reply, cl_bool, CL_FALSE);
+                return put_value(ret, cl_bool, CL_FALSE);
         if (name == CL_PROGRAM_NUM_KERNELS)
-                return reply_value(reply, size_t, b->kernel_count);
-        struct buf names = { 0 };
+                return put_value(ret, size_t, b->kernel_count);
         int r = 0;
         for (size_t i = 0; i < b->kernel_count && !r; i++) {
-                r = i ? buf_put(&names, ";", 1) : 0;
+                r = i ? buf_put(ret, ";", 1) : 0;
                 if (!r)
-                        r = buf_put(&names, b->kernels[i]->name, strlen(b->kernels[i]->name));
+                        r = buf_put(ret, b->kernels[i]->name, strlen(b->kernels[i]->name));
         }
-        if (!r)
-                r = buf_put(&names, "", 1);
-        cl_int e = r < 0 ? status_to_cl(r) : reply_bytes(reply, names.data, names.size);
-        buf_fini(&names);
-        return e;
+        return r ? r : buf_put(ret, "", 1);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_info param_name,
@@ -599,8 +636,8 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
         if (!handle_is(program, HANDLE_PROGRAM))
                 return CL_INVALID_PROGRAM;
         struct client *c = program->context->client;
+        struct buf value = { 0 };
         int r;
-        cl_int e;
         switch (param_name) {
         case CL_PROGRAM_REFERENCE_COUNT:
                 return reply_value(reply, cl_uint, atomic_load(&program->h.refs));
@@ -620,10 +657,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
                 return reply_bytes(reply, program->il, program->il_size);
         case CL_PROGRAM_BINARY_SIZES:
         case CL_PROGRAM_BINARIES:
-                client_lock(c);
-                e = reply_binaries(program, param_name, reply);
-                client_unlock(c);
-                return e;
+                return reply_binaries(program, param_name, reply);
         case CL_PROGRAM_NUM_KERNELS:
         case CL_PROGRAM_KERNEL_NAMES:
         case CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT:
@@ -632,15 +666,15 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramInfo(cl_program program, cl_program_
                 if (r < 0)
                         return status_to_cl(r);
                 client_lock(c);
-                e = reply_executable(program, param_name, reply);
+                r = put_executable(program, param_name, &value);
                 client_unlock(c);
-                return e;
+                return reply_buf(reply, r, &value);
         default:
                 return CL_INVALID_VALUE;
         }
 }
 
-static cl_int reply_build(cl_program p, cl_uint i, cl_program_build_info name, struct reply reply)
+static int put_build(cl_program p, cl_uint i, cl_program_build_info name, struct buf *ret)
         REQUIRES(client_held)
 {
         const struct device_build *d = p->build ? &p->build->devices[i] : NULL;
@@ -648,19 +682,17 @@ static cl_int reply_build(cl_program p, cl_uint i, cl_program_build_info name, s
         bool running = program_in_progress(p, i);
         switch (name) {
         case CL_PROGRAM_BUILD_STATUS:
-                return reply_value(reply, cl_build_status, running ? CL_BUILD_IN_PROGRESS : status);
+                return put_value(ret, cl_build_status, running ? CL_BUILD_IN_PROGRESS : status);
         /* Of the build, compilation or link "performed last", also if it goes on. Empty if the status is
          * CL_BUILD_NONE. */
         case CL_PROGRAM_BUILD_OPTIONS:
-                return reply_string(reply, running ? program_job_options(p)
-                                           : d     ? d->options
-                                                   : NULL);
+                return put_string(ret, running ? program_job_options(p) : d ? d->options : NULL);
         case CL_PROGRAM_BUILD_LOG:
-                return reply_string(reply, d && !running ? d->log : NULL);
+                return put_string(ret, d && !running ? d->log : NULL);
         case CL_PROGRAM_BINARY_TYPE:
-                return reply_value(reply, cl_program_binary_type, program_binary_type(p, i));
+                return put_value(ret, cl_program_binary_type, program_binary_type(p, i));
         case CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE:
-                return reply_value(reply, size_t, d ? d->globals : 0);
+                return put_value(ret, size_t, d ? d->globals : 0);
         default:
                 return CL_INVALID_VALUE;
         }
@@ -679,8 +711,9 @@ CL_API_ENTRY cl_int CL_API_CALL clGetProgramBuildInfo(cl_program program, cl_dev
         if (i < 0)
                 return CL_INVALID_DEVICE;
         struct client *c = program->context->client;
+        struct buf value = { 0 };
         client_lock(c);
-        cl_int e = reply_build(program, (cl_uint)i, param_name, reply);
+        int r = put_build(program, (cl_uint)i, param_name, &value);
         client_unlock(c);
-        return e;
+        return reply_buf(reply, r, &value);
 }

@@ -141,6 +141,10 @@ cl_int do_svm_memcpy(const struct enqueue *q, void *dst_ptr, const void *src_ptr
         e = check_place(to, size);
         if (e == CL_SUCCESS)
                 e = check_place(from, size);
+        /* The client can't copy into and from another context's unified shared memory. */
+        if (e == CL_SUCCESS && ((!to.mem && svm_may_fault(dst_ptr, size)) ||
+                                (!from.mem && svm_may_fault(src_ptr, size))))
+                e = CL_INVALID_VALUE;
         /* "[...] a host (if the device supports system SVM) or SVM memory allocation": none does. */
         if (e == CL_SUCCESS && !host && (!to.mem || !from.mem))
                 e = CL_INVALID_VALUE;
@@ -180,7 +184,8 @@ cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *patte
          * is NULL"; pattern_size "is zero, is not a power of two, is greater than 128"; or "size is
          * not a multiple of pattern_size". */
         if (!svm_ptr || !pattern || !pattern_size || pattern_size & (pattern_size - 1) ||
-            pattern_size > 128 || (uintptr_t)svm_ptr % pattern_size || size % pattern_size)
+            pattern_size > FILL_PATTERN_MAX || (uintptr_t)svm_ptr % pattern_size ||
+            size % pattern_size)
                 return CL_INVALID_VALUE;
         /* "svm_ptr is a pointer to a memory region that will be filled". It must lie in an
          * allocation, because a coarse-grained device can't reach other memory of the application.
@@ -190,8 +195,10 @@ cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *patte
                 return CL_INVALID_VALUE;
         if (!size)
                 return enqueue_nothing(q);
-        svm_touch(q->queue->context, pattern, pattern_size);
-        return enqueue_fill(q, at.mem, bytes_of(pattern, pattern_size), at.offset, size);
+        /* The lock is held when it is read, and it may lie in unified shared memory. */
+        uint8_t copy[FILL_PATTERN_MAX];
+        memcpy(copy, pattern, pattern_size);
+        return enqueue_fill(q, at.mem, bytes_of(copy, pattern_size), at.offset, size);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr,
@@ -310,7 +317,8 @@ static bool is_svm_value(cl_context x, const void *value) REQUIRES(client_held)
         return svm_find(x, value) || svm_find(x, (const uint8_t *)value - 1);
 }
 
-int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
+static int set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
+        REQUIRES(client_held)
 {
         cl_context x = kernel->program->context;
         /* "CL_INVALID_OPERATION if no devices in the context associated with kernel support SVM." */
@@ -321,20 +329,25 @@ int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
         return kernel_set_svm(kernel, arg_index, arg_value);
 }
 
+int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
+{
+        struct client *c = kernel->program->context->client;
+        client_lock(c);
+        int r = set_svm_arg(kernel, arg_index, arg_value);
+        client_unlock(c);
+        return r;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint arg_index,
                                                          const void *arg_value)
 {
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
-        struct client *c = kernel->program->context->client;
-        client_lock(c);
-        int r = do_set_svm_arg(kernel, arg_index, arg_value);
-        client_unlock(c);
-        return status_to_cl(r);
+        return status_to_cl(do_set_svm_arg(kernel, arg_index, arg_value));
 }
 
-int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size,
-                     const void *param_value)
+static int set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size,
+                         const void *param_value) REQUIRES(client_held)
 {
         cl_context x = kernel->program->context;
         /* "CL_INVALID_VALUE if param_name is not valid, if param_value is NULL and param_value_size is
@@ -397,6 +410,21 @@ int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t pa
         }
 }
 
+int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name, size_t param_value_size,
+                     const void *param_value)
+{
+        struct client *c = kernel->program->context->client;
+        struct svm_borrowed value;
+        int r = svm_borrow(&value, param_value, param_value_size);
+        if (r == 0) {
+                client_lock(c);
+                r = set_exec_info(kernel, param_name, param_value_size, value.at);
+                client_unlock(c);
+        }
+        svm_give_back(&value);
+        return r;
+}
+
 CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
                                                     cl_kernel_exec_info param_name,
                                                     size_t param_value_size,
@@ -404,10 +432,5 @@ CL_API_ENTRY cl_int CL_API_CALL clSetKernelExecInfo(cl_kernel kernel,
 {
         if (!handle_is(kernel, HANDLE_KERNEL))
                 return CL_INVALID_KERNEL;
-        struct client *c = kernel->program->context->client;
-        svm_touch(kernel->program->context, param_value, param_value_size);
-        client_lock(c);
-        int r = do_set_exec_info(kernel, param_name, param_value_size, param_value);
-        client_unlock(c);
-        return status_to_cl(r);
+        return status_to_cl(do_set_exec_info(kernel, param_name, param_value_size, param_value));
 }

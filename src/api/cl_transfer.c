@@ -8,6 +8,7 @@
 #include "core/device.h"
 #include "core/memory/mapping.h"
 #include "core/memory/svm.h"
+#include "core/memory/usm.h"
 
 /* ---- reads and writes ----------------------------------------------------------------------- */
 
@@ -27,16 +28,13 @@ static cl_int check_transfer(const struct enqueue *q, cl_mem m, size_t offset, s
         return e;
 }
 
-/* Find the device allocation (core/memory/usm.h) that contains the application's side of a
- * transfer. SYCL's copies from accessors pass such pointers; the extension leaves open whether that
- * is valid. CL_SUCCESS and *ret NULL: it is memory of the application. */
-static cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
-                                size_t *ret_offset)
+cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
+                         size_t *ret_offset)
 {
         *ret = svm_find_usm(q->queue->context, ptr);
-        if (!*ret)
-                return CL_SUCCESS;
-        if (!q->queue->device->svm)
+        if (!*ret) /* another context's allocation is nothing that the client can read or write */
+                return svm_may_fault(ptr, size) ? CL_INVALID_VALUE : CL_SUCCESS;
+        if (!q->queue->device->svm && (*ret)->usm.type == CL_MEM_TYPE_DEVICE_INTEL)
                 return CL_INVALID_OPERATION;
         *ret_offset = svm_at(*ret, ptr);
         return check_region(*ret, *ret_offset, size);
@@ -189,13 +187,13 @@ static cl_int check_rect(struct rect *r, bool write)
                 e = check_host_access(r->mem, !write, write);
         size_t at = 0;
         if (e == CL_SUCCESS)
-                e = check_device_side(&r->q, r->ptr, 0, &r->device_side, &at);
+                e = check_device_side(&r->q, r->ptr, 1, &r->device_side, &at);
         if (e != CL_SUCCESS || !r->device_side)
                 return e;
         at += box_range(&r->host, r->region).begin;
         r->host.origin[2] = at / r->host.slice_pitch;
         r->host.origin[1] = at % r->host.slice_pitch / r->host.row_pitch;
-        r->host.origin[0] = at % r->host.row_pitch;
+        r->host.origin[0] = at % r->host.slice_pitch % r->host.row_pitch;
         return check_box(r->device_side, &r->host, r->region);
 }
 
@@ -446,11 +444,13 @@ cl_int do_fill_buffer(const struct enqueue *q, cl_mem buffer, const void *patter
         /* "CL_INVALID_VALUE if pattern is NULL or if pattern_size is 0 or if pattern_size is not one of
          * { 1, 2, 4, 8, 16, 32, 64, 128 }"; "[...] if offset and size are not a multiple of
          * pattern_size." */
-        if (!pattern || !pattern_size || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
-            offset % pattern_size || size % pattern_size)
+        if (!pattern || !pattern_size || pattern_size > FILL_PATTERN_MAX ||
+            pattern_size & (pattern_size - 1) || offset % pattern_size || size % pattern_size)
                 return CL_INVALID_VALUE;
-        svm_touch(buffer->context, pattern, pattern_size);
-        return size ? enqueue_fill(q, buffer, bytes_of(pattern, pattern_size), offset, size)
+        /* The lock is held when it is read, and it may lie in unified shared memory. */
+        uint8_t copy[FILL_PATTERN_MAX];
+        memcpy(copy, pattern, pattern_size);
+        return size ? enqueue_fill(q, buffer, bytes_of(copy, pattern_size), offset, size)
                     : enqueue_nothing(q);
 }
 

@@ -184,32 +184,32 @@ static cl_int CL_API_CALL get_mem_alloc_info(cl_context context, const void *ptr
         struct reply reply = { param_value_size, param_value, param_value_size_ret };
         if (!handle_is(context, HANDLE_CONTEXT))
                 return CL_INVALID_CONTEXT;
+        struct usm_kind kind = { 0 };
+        void *base = NULL;
+        size_t size = 0;
         client_lock(context->client);
         cl_mem m = svm_find(context, ptr);
-        m = m && m->usm.type ? m : NULL;
-        cl_int e;
-        switch (param_name) {
-        case CL_MEM_ALLOC_TYPE_INTEL:
-                e = reply_value(reply, cl_unified_shared_memory_type_intel,
-                                m ? m->usm.type : CL_MEM_TYPE_UNKNOWN_INTEL);
-                break;
-        case CL_MEM_ALLOC_BASE_PTR_INTEL:
-                e = reply_value(reply, void *, m ? m->host_ptr : NULL);
-                break;
-        case CL_MEM_ALLOC_SIZE_INTEL:
-                e = reply_value(reply, size_t, m ? m->size : 0);
-                break;
-        case CL_MEM_ALLOC_DEVICE_INTEL:
-                e = reply_value(reply, cl_device_id, m ? m->usm.device : NULL);
-                break;
-        case CL_MEM_ALLOC_FLAGS_INTEL:
-                e = reply_value(reply, cl_mem_alloc_flags_intel, m ? m->usm.flags : 0);
-                break;
-        default:
-                e = CL_INVALID_VALUE;
+        if (m && m->usm.type) {
+                kind = m->usm;
+                base = m->host_ptr;
+                size = m->size;
         }
         client_unlock(context->client);
-        return e;
+        switch (param_name) {
+        case CL_MEM_ALLOC_TYPE_INTEL:
+                return reply_value(reply, cl_unified_shared_memory_type_intel,
+                                   kind.type ? kind.type : CL_MEM_TYPE_UNKNOWN_INTEL);
+        case CL_MEM_ALLOC_BASE_PTR_INTEL:
+                return reply_value(reply, void *, base);
+        case CL_MEM_ALLOC_SIZE_INTEL:
+                return reply_value(reply, size_t, size);
+        case CL_MEM_ALLOC_DEVICE_INTEL:
+                return reply_value(reply, cl_device_id, kind.device);
+        case CL_MEM_ALLOC_FLAGS_INTEL:
+                return reply_value(reply, cl_mem_alloc_flags_intel, kind.flags);
+        default:
+                return CL_INVALID_VALUE;
+        }
 }
 
 /* ---- kernels -------------------------------------------------------------------------------- */

@@ -29,12 +29,22 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
                  const size_t *global_work_offset, const size_t *global_work_size,
                  const size_t *local_work_size);
 
-/* clSetKernelArgSVMPointer and clSetKernelExecInfo behind the check of their handle. SP_E_* or cl_int. */
-SP_NODISCARD int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value)
-        REQUIRES(client_held);
+/* Find the allocation of unified shared memory (core/memory/usm.h) that contains the application's
+ * side of a transfer. It may be a device allocation: SYCL's copies from accessors pass such
+ * pointers; the extension leaves open whether that is valid. CL_SUCCESS and *ret NULL: it is memory
+ * of the application. */
+cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
+                         size_t *ret_offset);
+
+enum { FILL_PATTERN_MAX = 128 };
+
+/* clSetKernelArg, clSetKernelArgSVMPointer and clSetKernelExecInfo behind the check of their handle.
+ * SP_E_* or cl_int. */
+SP_NODISCARD int do_set_arg(cl_kernel kernel, cl_uint arg_index, size_t arg_size,
+                            const void *arg_value);
+SP_NODISCARD int do_set_svm_arg(cl_kernel kernel, cl_uint arg_index, const void *arg_value);
 SP_NODISCARD int do_set_exec_info(cl_kernel kernel, cl_kernel_exec_info param_name,
-                                  size_t param_value_size, const void *param_value)
-        REQUIRES(client_held);
+                                  size_t param_value_size, const void *param_value);
 
 /* The local size of a launch: as given, or what the kernel requires, or NULL. */
 const size_t *launch_local_size(cl_kernel kernel, cl_device_id device,

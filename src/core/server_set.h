@@ -14,6 +14,7 @@ enum {
 
 struct server_set {
         uint64_t words[CLIENT_SERVERS_MAX / 64];
+        uint64_t used; /* bit i: words[i] is not 0. Most sets are empty, and are asked for each command. */
 };
 
 static inline bool server_set_has(const struct server_set *s, unsigned number)
@@ -24,31 +25,36 @@ static inline bool server_set_has(const struct server_set *s, unsigned number)
 static inline void server_set_add(struct server_set *s, unsigned number)
 {
         s->words[number / 64] |= 1ull << number % 64;
+        s->used |= 1ull << number / 64;
 }
 
 static inline void server_set_remove(struct server_set *s, unsigned number)
 {
         s->words[number / 64] &= ~(1ull << number % 64);
+        if (!s->words[number / 64])
+                s->used &= ~(1ull << number / 64);
 }
 
 /* The least number of the set that is not below `from`; CLIENT_SERVERS_MAX: there is none. */
 static inline unsigned server_set_next(const struct server_set *s, unsigned from)
 {
-        for (unsigned i = from / 64; i < CLIENT_SERVERS_MAX / 64; i++) {
-                uint64_t word =
-                        i == from / 64 ? s->words[i] >> from % 64 << from % 64 : s->words[i];
-                if (word)
-                        return i * 64 + (unsigned)__builtin_ctzll(word);
+        if (from >= CLIENT_SERVERS_MAX)
+                return CLIENT_SERVERS_MAX;
+        uint64_t word = s->words[from / 64] >> from % 64 << from % 64;
+        unsigned i = from / 64;
+        if (!word) {
+                uint64_t later = s->used & ~0ull << (i + 1);
+                if (!later)
+                        return CLIENT_SERVERS_MAX;
+                i = (unsigned)__builtin_ctzll(later);
+                word = s->words[i];
         }
-        return CLIENT_SERVERS_MAX;
+        return i * 64 + (unsigned)__builtin_ctzll(word);
 }
 
 static inline bool server_set_is_empty(const struct server_set *s)
 {
-        uint64_t all = 0;
-        for (unsigned i = 0; i < CLIENT_SERVERS_MAX / 64; i++)
-                all |= s->words[i];
-        return !all;
+        return !s->used;
 }
 
 #endif

@@ -72,7 +72,7 @@ static void print_help(void)
 
 /* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
-        bool pair, rotate, zygote, dialler, exporter, sensors, sandbox_test;
+        bool pair, rotate, zygote, dialler, local, exporter, sensors, sandbox_test;
         int clients;                     /* the number of `words`, and 1 */
         char **words;                    /* the arguments of `spancld clients` */
         const char *scratch_dir, *owner; /* a worker's */
@@ -148,7 +148,7 @@ static int run(struct config_options *o, const struct config_command_line *line,
         if (part->zygote)
                 return zygote_main(o);
         if (part->dialler)
-                return dialler_main(o);
+                return dialler_main(o, part->local);
         if (part->exporter)
                 return exporter_main();
         if (part->sensors)
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
         /* The supervisor starts the other processes with its own options and, in front of them:
          *   a worker   "--worker SCRATCH_DIR OWNER"
          *   the zygote, from which workers are forked   "--zygote"
-         *   the dialler, which makes links to other servers   "--dialler"
+         *   the dialler, which makes links to other servers   "--dialler LOCAL"
          *   the exporter, which serves metrics   "--exporter"
          *   the sensors, which read the devices' state   "--sensors"
          *   the meter, which measures sessions   "--meter MEMORY TASKS" */
@@ -217,10 +217,11 @@ int main(int argc, char **argv)
                 part.zygote = true;
                 argc--;
                 argv++;
-        } else if (argc >= 2 && !strcmp(argv[1], "--dialler")) {
+        } else if (argc >= 3 && !strcmp(argv[1], "--dialler")) {
                 part.dialler = true;
-                argc--;
-                argv++;
+                part.local = *argv[2] == '1';
+                argc -= 2;
+                argv += 2;
         } else if (argc >= 2 && !strcmp(argv[1], "--sensors")) {
                 part.sensors = true;
                 argc--;

@@ -48,7 +48,7 @@ static void bootstrap_all(dht_runner *runner, const char *list)
 bool dht_node_start(struct dht_node *n, unsigned port, const char *bootstrap, const char *key)
 {
         rights_drop_but_threads();
-        if (!socket_pair_packets(n->events))
+        if (!socket_pair_packets(n->events) || !file_wait(n->events[0]))
                 return false;
         /* The library shares a port with other programs, which then lose packets. */
         n->moved = port && !socket_port_is_free(port);

@@ -150,6 +150,7 @@ int main(int argc, char **argv)
         int level = argc == 2 ? log_level_parse(argv[1]) : LOG_WARN;
         log_threshold = level < 0 ? LOG_WARN : (enum log_level)level;
         (void)signal(SIGTERM, SIG_IGN); /* a batch system sends it to all processes of a job */
+        signals_ignore_pipe();          /* the reader of the log may end first */
         for (;;) {
                 struct pollfd p[] = { { .fd = FILE_STDIN, .events = POLLIN },
                                       { .fd = node.runner ? node.events[1] : -1,

@@ -28,17 +28,23 @@ struct watched {
 };
 
 static struct watched *_Atomic all;
-static const struct sigaction *_Atomic previous; /* never freed, for the same reason */
-static atomic_int pipe_in, pipe_out;             /* `owner`'s */
-static atomic_uint handed_over;                  /* counts requests, see ask() */
-static _Atomic pid_t owner, server;              /* the process that has the pipe; that serves */
+/* A handler of the program's that is behind ours. Never freed, for the same reason. */
+struct handler {
+        struct sigaction action;
+        const struct handler *older; /* behind it, if it calls its predecessor, which is ours */
+};
+static const struct handler *_Atomic previous;
+static atomic_int pipe_in, pipe_out; /* `owner`'s */
+static atomic_uint handed_over;      /* counts requests, see ask() */
+static _Atomic pid_t owner, server;  /* the process that has the pipe; that serves */
 
 /* The program's own handler was called, and may raise the signal again. The handler must not
  * allocate, so the variable has its place from the thread's beginning. */
 static _Thread_local bool forwarding INITIAL_EXEC;
-/* In si_errno, which is 0 for faults: the program's handler has seen this one. It may lead back here, and it may also
- * leave by longjmp(). */
-enum { FORWARDED = 0x5370616e };
+static _Thread_local struct fault_memory memory INITIAL_EXEC;
+/* In si_errno, which is 0 for faults: a handler of the program has seen this one. For each older one that has, it is
+ * one more. They may lead back here, and may also leave by longjmp(). */
+enum { FORWARDED = 0x53706100, HANDLERS_MAX = 255 };
 
 /* Find the entry, rather of this process than of its parent. */
 static const struct watched *find(uint64_t at, pid_t self)
@@ -61,6 +67,18 @@ static enum fault_access access_of(const void *context)
 #else
         (void)context;
         return FAULT_UNKNOWN;
+#endif
+}
+
+/* It would run the memory as a program: nobody can make that right. */
+static bool is_instruction(const void *context)
+{
+#if defined(__x86_64__)
+        const ucontext_t *c = context;
+        return c->uc_mcontext.gregs[REG_ERR] & 16;
+#else
+        (void)context;
+        return false;
 #endif
 }
 
@@ -90,22 +108,53 @@ static void end_by_default(int number, const siginfo_t *info)
                 (void)raise(number);
 }
 
+/* The handler that is next: the newest, or after that the older ones. NULL: none. */
+static const struct sigaction *next_handler(const siginfo_t *info, int *ret_mark)
+{
+        const struct handler *h = atomic_load(&previous);
+        unsigned seen = (unsigned)info->si_errno - FORWARDED + 1;
+        if (seen > HANDLERS_MAX)
+                seen = 0;
+        for (unsigned i = 0; h && i < seen; i++)
+                h = h->older;
+        *ret_mark = FORWARDED + (int)seen;
+        return h && seen < HANDLERS_MAX ? &h->action : NULL;
+}
+
+/* Signals as the system blocks them for that handler; ours blocks all. */
+static void block_for(const struct sigaction *to, int number, const void *context,
+                      sigset_t *ret_old)
+{
+        const ucontext_t *c = context;
+        sigset_t now;
+        sigemptyset(&now);
+        memcpy(&now, &c->uc_sigmask, _NSIG / 8); /* the system's is not larger */
+        sigorset(&now, &now, &to->sa_mask);
+        if (!(to->sa_flags & SA_NODEFER))
+                sigaddset(&now, number);
+        pthread_sigmask(SIG_SETMASK, &now, ret_old);
+}
+
 /* The program's handler takes the fault. */
 static void forward(int number, siginfo_t *info, void *context)
 {
-        const struct sigaction *to = atomic_load(&previous);
+        int mark;
+        sigset_t old;
+        const struct sigaction *to = next_handler(info, &mark);
         bool none = !to || (!(to->sa_flags & SA_SIGINFO) &&
                             (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN));
-        if (none || info->si_errno == FORWARDED || (forwarding && info->si_code <= 0)) {
+        if (none || (forwarding && info->si_code <= 0)) {
                 end_by_default(number, info);
                 return;
         }
         forwarding = true;
-        info->si_errno = FORWARDED;
+        info->si_errno = mark;
+        block_for(to, number, context, &old);
         if (to->sa_flags & SA_SIGINFO)
                 to->sa_sigaction(number, info, context);
         else
                 to->sa_handler(number);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
         forwarding = false;
 }
 
@@ -121,11 +170,13 @@ static void on_fault(int number, siginfo_t *info, void *context)
         int error = errno;
         uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
         pid_t self = getpid();
-        const struct watched *w = info->si_code > 0 ? find(at, self) : NULL;
+        bool ours = info->si_code > 0 && !is_instruction(context);
+        const struct watched *w = ours ? find(at, self) : NULL;
         bool opened = false;
         if (w && atomic_load(&w->process) == self) {
                 struct fault f = { .address = at,
                                    .access = access_of(context),
+                                   .memory = &memory,
                                    .user = atomic_load(&w->user) };
                 opened = ask(&f);
         } else if (w) {
@@ -134,6 +185,12 @@ static void on_fault(int number, siginfo_t *info, void *context)
         if (!opened)
                 forward(number, info, context);
         errno = error;
+}
+
+static bool is_same(const struct sigaction *a, const struct sigaction *b)
+{
+        return a->sa_sigaction == b->sa_sigaction && a->sa_flags == b->sa_flags &&
+               !memcmp(&a->sa_mask, &b->sa_mask, sizeof(a->sa_mask));
 }
 
 void fault_arm(void)
@@ -145,12 +202,16 @@ void fault_arm(void)
                 return;
         if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
                 return;
-        struct sigaction *kept = malloc(sizeof(*kept));
-        if (!kept)
-                return;
-        *kept = now;
-        atomic_store(&previous, kept);
-        sigemptyset(&ours.sa_mask);
+        const struct handler *older = atomic_load(&previous);
+        if (!older || !is_same(&older->action, &now)) {
+                struct handler *kept = malloc(sizeof(*kept));
+                if (!kept)
+                        return;
+                *kept = (struct handler){ now, older };
+                atomic_store(&previous, kept);
+        }
+        /* The program's other handlers are not to run while this thread waits. */
+        sigfillset(&ours.sa_mask);
         (void)sigaction(SIGSEGV, &ours, NULL);
 }
 
@@ -197,6 +258,20 @@ int fault_watch(uint64_t at, size_t size, void *user)
         atomic_store(&w->begin, at);
         fault_arm();
         return 0;
+}
+
+bool fault_is_watched(uint64_t at, size_t size)
+{
+        pid_t self = 0;
+        for (const struct watched *w = atomic_load(&all); w; w = w->next) {
+                uint64_t begin = atomic_load(&w->begin);
+                if (!begin || at >= atomic_load(&w->end) || (at < begin && begin - at >= size))
+                        continue;
+                self = self ? self : getpid();
+                if (atomic_load(&w->process) == self)
+                        return true;
+        }
+        return false;
 }
 
 void fault_forget(uint64_t at)

@@ -21,17 +21,26 @@ enum fault_access {
         FAULT_WRITE,
 };
 
+/* Notes of the serving thread about one that faults; zeros at first. */
+struct fault_memory {
+        uint64_t address, state;
+};
+
 /* A stopped thread. */
 struct fault {
         uint64_t address;
         enum fault_access access;
-        void *user;       /* fault_watch's */
-        atomic_uint done; /* the handler's */
+        struct fault_memory *memory; /* the thread's */
+        void *user;                  /* fault_watch's */
+        atomic_uint done;            /* the handler's */
 };
 
 /* Start to take faults in these bytes. `user` lives at least until fault_forget. The caller makes
  * sure that only one thread watches and forgets at a time, and that faults are served. SP_E_NOMEM. */
 SP_NODISCARD int fault_watch(uint64_t at, size_t size, void *user);
+
+/* Are any of these bytes watched in this process? Any thread, without a lock. */
+bool fault_is_watched(uint64_t at, size_t size);
 
 /* Faults there are the program's again. */
 void fault_forget(uint64_t at);

@@ -143,6 +143,11 @@ bool file_never_wait(int fd)
         return fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
+bool file_wait(int fd)
+{
+        return fcntl(fd, F_SETFL, 0) == 0;
+}
+
 bool file_pipe(int ret[2])
 {
         return pipe2(ret, O_CLOEXEC) == 0;

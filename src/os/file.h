@@ -63,6 +63,9 @@ SP_NODISCARD bool file_write_all(int fd, const void *data, size_t size);
 /* Have reads and writes of it return at once, never wait. */
 SP_NODISCARD bool file_never_wait(int fd);
 
+/* Have them wait. */
+SP_NODISCARD bool file_wait(int fd);
+
 /* Make a pipe: [0] is read, and [1] is written to. No other program inherits it. */
 SP_NODISCARD bool file_pipe(int ret[2]);
 

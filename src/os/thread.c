@@ -38,7 +38,15 @@ int thread_start(thread_id *ret, bool detached, void *(*run)(void *arg), void *a
 
 int thread_start_with_signals(thread_id *ret, void *(*run)(void *arg), void *arg)
 {
-        return start(ret, NULL, run, arg);
+        static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+        sigset_t open, old;
+        sigemptyset(&open);
+        for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+                sigaddset(&open, faults[i]);
+        pthread_sigmask(SIG_UNBLOCK, &open, &old);
+        int r = start(ret, NULL, run, arg);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        return r;
 }
 
 void thread_join(thread_id t)

@@ -16,7 +16,8 @@ enum { THREAD_NAME_MAX = 16 }; /* with the NUL */
  * for a detached one. SP_E_LIMIT: errno gives the reason. */
 SP_NODISCARD int thread_start(thread_id *ret, bool detached, void *(*run)(void *arg), void *arg);
 
-/* The same for a thread that runs the application's callbacks: it takes this thread's signals. */
+/* The same for a thread that runs the application's callbacks: it takes this thread's signals,
+ * and those of faults in any case. */
 SP_NODISCARD int thread_start_with_signals(thread_id *ret, void *(*run)(void *arg), void *arg);
 
 void thread_join(thread_id t);

@@ -84,7 +84,7 @@ void vm_prefer_large_pages(void *at, size_t size)
 
 int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
 {
-        uint64_t first, other;
+        uint64_t first, other = 0;
         int r = vm_map(at, size, &first); /* the place is free, and is ours */
         if (r < 0)
                 return r;

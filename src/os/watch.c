@@ -8,9 +8,10 @@
 int watch_new(const char *folder)
 {
         int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-        if (watch < 0 || inotify_add_watch(watch, folder,
-                                           IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO |
-                                                   IN_MOVED_FROM | IN_DELETE | IN_CREATE) >= 0)
+        if (watch < 0 ||
+            inotify_add_watch(watch, folder,
+                              IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
+                                      IN_CREATE | IN_MOVE_SELF | IN_DELETE_SELF) >= 0)
                 return watch;
         int error = errno;
         close(watch);
@@ -26,7 +27,7 @@ bool watch_clear(int watch)
                 struct inotify_event e;
                 for (ssize_t at = 0; at < n; at += (ssize_t)sizeof(e) + e.len) {
                         memcpy(&e, events + at, sizeof(e));
-                        exists &= !(e.mask & IN_IGNORED);
+                        exists &= !(e.mask & (IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF));
                 }
         }
         return exists;

@@ -8,7 +8,7 @@
  * reason. */
 int watch_new(const char *folder);
 
-/* Make it unreadable until the next change. False: the folder is gone. */
+/* Make it unreadable until the next change. False: the folder is gone, or has another name. */
 bool watch_clear(int watch);
 
 #endif

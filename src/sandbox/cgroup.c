@@ -411,6 +411,16 @@ bool cgroup_weigh(const struct cgroups *c, unsigned number, unsigned weight)
         return !write_file(c->base, group, "cpu.weight", text);
 }
 
+uint64_t cgroup_cpu_ns(const struct cgroups *c, unsigned number)
+{
+        char group[16], text[1024];
+        if (!number)
+                return 0;
+        name_of(number, group);
+        read_file(c->base, group, "cpu.stat", text, sizeof(text));
+        return (uint64_t)number_of(text, "usage_usec") * 1000;
+}
+
 enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number)
 {
         char group[16], text[256];

@@ -44,6 +44,9 @@ SP_NODISCARD int cgroup_add(struct cgroups *c, unsigned number, pid_t pid);
  * groups, or they do not share processors. */
 bool cgroup_weigh(const struct cgroups *c, unsigned number, unsigned weight);
 
+/* Return the processor time of all processes that were ever in the group; 0: there are no groups. */
+uint64_t cgroup_cpu_ns(const struct cgroups *c, unsigned number);
+
 /* Return whether the kernel has ended processes of the group for lack of memory, and whether the
  * group or the host lacked it. */
 enum cgroup_end cgroup_end_of(const struct cgroups *c, unsigned number);

@@ -11,6 +11,9 @@
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
+        "__kernel void through(__global const ulong *where, uint x) {\n"
+        "        ((__global uint *)where[0])[1] += x;\n"
+        "}\n"
         "__kernel void value(ulong x, __local uint *l, __global uint *p) { *p = x; }\n";
 
 static const char name[] = "cl_intel_unified_shared_memory";
@@ -186,6 +189,23 @@ static void kinds(struct api *a, cl_kernel k, cl_kernel value)
         EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, usm, other, 64, 0, NULL, NULL));
         EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, other, here, 8, 0, NULL, NULL));
         EXPECT(CL_INVALID_VALUE, free_now(x, other));
+        cl_mem buffer = api_buffer(a, 0, 64, NULL);
+        clSharedMemAllocINTEL_fn shared_alloc =
+                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
+        cl_int can_share;
+        void *shared = shared_alloc(y, NULL, NULL, 64, 0, &can_share);
+        if (shared) {
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueSVMMemcpy(q, CL_TRUE, here, shared, 8, 0, NULL, NULL));
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueReadBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
+                EXPECT(CL_INVALID_VALUE,
+                       clEnqueueWriteBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
+                EXPECT_ERROR(CL_INVALID_HOST_PTR,
+                             clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, 64, shared, &error));
+                OK(free_now(y, shared));
+        }
+        OK(clReleaseMemObject(buffer));
         OK(free_now(y, other));
         OK(clReleaseContext(y));
         OK(free_now(x, usm));
@@ -193,8 +213,65 @@ static void kinds(struct api *a, cl_kernel k, cl_kernel value)
         clSVMFree(x, svm);
 }
 
+/* A device without such memory takes it as host memory. Its launches reach none of it. */
+static void beside_one_without(struct api *a, cl_uint none)
+{
+        cl_int err;
+        struct api two = { .platform = a->platform,
+                           .devices = { a->devices[0], a->devices[none] },
+                           .count = 2 };
+        const cl_bool yes = CL_TRUE;
+        const size_t one = 1;
+        cl_uint x = 5, n[2] = { 0, 32 };
+        clSharedMemAllocINTEL_fn shared_alloc =
+                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
+        two.context = clCreateContext(NULL, 2, two.devices, NULL, NULL, &err);
+        OK(err);
+        for (int i = 0; i < 2; i++) {
+                two.queues[i] = clCreateCommandQueue(two.context, two.devices[i], 0, &err);
+                OK(err);
+        }
+        cl_program program = api_build(&two, source, "");
+        cl_kernel add = api_kernel(program, "add"), through = api_kernel(program, "through");
+        cl_kernel both[2] = { add, through };
+        cl_mem buffer = api_buffer(&two, CL_MEM_COPY_HOST_PTR, sizeof(n), n);
+        cl_uint *p = shared_alloc(two.context, two.devices[0], NULL, sizeof(n), 0, &err);
+        OK(err);
+        cl_ulong *where = shared_alloc(two.context, two.devices[0], NULL, 64, 0, &err);
+        OK(err);
+        where[0] = (cl_ulong)(uintptr_t)p;
+        for (int i = 0; i < 2; i++) {
+                OK(clSetKernelExecInfo(both[i], CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
+                                       sizeof(yes), &yes));
+                OK(clSetKernelArg(both[i], 1, sizeof(x), &x));
+        }
+        OK(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+        OK(set_pointer(through, 0, where));
+        for (cl_uint i = 0; i < 3; i++) {
+                /* All of it is where no kernel finds it by a pointer. */
+                OK(clEnqueueReadBuffer(two.queues[1], buffer, CL_TRUE, 0, sizeof(n), p, 0, NULL,
+                                       NULL));
+                OK(clEnqueueNDRangeKernel(two.queues[0], through, 1, NULL, &one, NULL, 0, NULL,
+                                          NULL));
+                OK(clFinish(two.queues[0]));
+                OK(clEnqueueNDRangeKernel(two.queues[1], add, 1, NULL, &one, NULL, 0, NULL, NULL));
+                OK(clEnqueueWriteBuffer(two.queues[1], buffer, CL_TRUE, 4, 4, p + 1, 0, NULL,
+                                        NULL));
+                CHECK(p[0] == i * x && p[1] == n[1] + (i + 1) * x);
+        }
+        OK(free_now(two.context, p));
+        OK(free_now(two.context, where));
+        OK(clReleaseMemObject(buffer));
+        OK(clReleaseKernel(add));
+        OK(clReleaseKernel(through));
+        OK(clReleaseProgram(program));
+        api_close(&two);
+}
+
 int main(void)
 {
+        /* Sanitizers have handlers, which end a process in another way than by the signal. */
+        signal(SIGSEGV, SIG_DFL);
         /* Of two entries in this process the second one's devices have no shared virtual memory. */
         char servers[1024];
         snprintf(servers, sizeof(servers), "%s in-process:native in-process:native",
@@ -237,6 +314,8 @@ int main(void)
                      device_alloc(a.context, a.devices[none], NULL, 64, 0, &error));
         EXPECT(CL_INVALID_OPERATION,
                mem_copy(a.queues[none], CL_TRUE, &with, &none, 4, 0, NULL, NULL));
+        if (look(a.devices[0]))
+                beside_one_without(&a, none);
         OK(clReleaseKernel(k));
         OK(clReleaseKernel(value));
         OK(clReleaseProgram(program));

@@ -4,7 +4,9 @@
 #include <CL/cl_ext.h>
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -321,6 +323,87 @@ static void queries(struct api *a)
         }
 }
 
+/* Everything that calls read and write may be memory that a kernel has written last. */
+static void into_closed_pages(struct api *a, cl_program program, cl_kernel add, cl_uint *p)
+{
+        cl_command_queue q = a->queues[0];
+        char *at = (char *)p;
+        size_t *size = (size_t *)(void *)(at + 0x20000), got = 0;
+        cl_event *event = (cl_event *)(void *)(at + 0x50000);
+        OK(set_pointer(add, 0, p));
+        set_uint(add, 1, 1);
+        run(q, add, N);
+        OK(clFinish(q));
+        OK(alloc_info(a->context, p, CL_MEM_ALLOC_SIZE_INTEL, sizeof(*size), size, &got));
+        CHECK(*size >= N * 4 && got == sizeof(size_t));
+        OK(clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(got), at + 0x30000, NULL));
+        OK(clGetProgramBuildInfo(program, a->devices[0], CL_PROGRAM_BUILD_LOG, 0x1000, at + 0x40000,
+                                 NULL));
+        cl_kernel *kernels = (cl_kernel *)(void *)(at + 0x58000);
+        cl_uint count = 0;
+        OK(clCreateKernelsInProgram(program, 100, kernels, &count));
+        CHECK(count == 3);
+        for (cl_uint i = 0; i < count; i++)
+                OK(clReleaseKernel(kernels[i]));
+        OK(clEnqueueMarkerWithWaitList(q, 0, NULL, event));
+        OK(clEnqueueMarkerWithWaitList(q, 1, event, NULL));
+        OK(clReleaseEvent(*event));
+        run(q, add, N);
+        OK(clFinish(q));
+        OK(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, a->count * sizeof(size_t), size,
+                            &got));
+        CHECK(got == a->count * sizeof(size_t));
+}
+
+static void rectangles(struct api *a, cl_uint *p)
+{
+        enum { SIZE = 512 };
+        cl_command_queue q = a->queues[0];
+        const cl_uchar *got = (const cl_uchar *)p;
+        cl_uchar all[SIZE];
+        const size_t zero[3] = { 0, 0, 0 }, box[3] = { 4, 2, 2 };
+        for (size_t i = 0; i < SIZE; i++)
+                all[i] = (cl_uchar)i;
+        cl_mem buffer = api_buffer(a, CL_MEM_COPY_HOST_PTR, SIZE, all);
+        for (size_t at = 0; at < 256; at += 13) {
+                memset(p, 0, SIZE);
+                OK(clEnqueueReadBufferRect(q, buffer, CL_TRUE, zero, zero, box, 4, 8, 7, 21,
+                                           (char *)p + at, 0, NULL, NULL));
+                for (size_t z = 0; z < 2; z++)
+                        for (size_t y = 0; y < 2; y++)
+                                CHECK(!memcmp(got + at + 21 * z + 7 * y, all + 8 * z + 4 * y, 4));
+        }
+        OK(clReleaseMemObject(buffer));
+}
+
+static void images(struct api *a, cl_program program, cl_uint *p)
+{
+        const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
+        const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
+                                     .image_width = 8,
+                                     .image_height = 8 };
+        const size_t origin[3] = { 0, 0, 0 }, region[3] = { 8, 8, 1 };
+        cl_command_queue q = a->queues[0];
+        cl_kernel add = api_kernel(program, "add");
+        cl_int err;
+        cl_mem image = clCreateImage(a->context, 0, &format, &desc, NULL, &err);
+        if (err == CL_SUCCESS) {
+                for (cl_uint i = 0; i < 64; i++)
+                        p[i] = i << 8;
+                OK(set_pointer(add, 0, p));
+                set_uint(add, 1, 5);
+                run(q, add, 64);
+                OK(clFinish(q));
+                OK(clEnqueueWriteImage(q, image, CL_TRUE, origin, region, 0, 0, p, 0, NULL, NULL));
+                OK(clEnqueueReadImage(q, image, CL_TRUE, origin, region, 32, 0, p + 100, 0, NULL,
+                                      NULL));
+                for (cl_uint i = 0; i < 64; i++)
+                        CHECK(p[100 + i] == (i << 8) + 5);
+                OK(clReleaseMemObject(image));
+        }
+        OK(clReleaseKernel(add));
+}
+
 /* Such memory is host memory for other calls, too. */
 static void as_host_memory(struct api *a, cl_program program)
 {
@@ -348,9 +431,47 @@ static void as_host_memory(struct api *a, cl_program program)
         OK(clFinish(q));
         CHECK(p[N - 1] == 14 && p[0] == 14);
         OK(clReleaseMemObject(copy));
+        into_closed_pages(a, program, add, p);
+        rectangles(a, p);
+        images(a, program, p);
         OK(clReleaseKernel(add));
         OK(free_now(a->context, p));
         OK(free_now(a->context, small));
+}
+
+static sigjmp_buf back;
+
+static void on_signal(int number)
+{
+        siglongjmp(back, number);
+}
+
+/* A page that the application closes itself stays so. */
+static void own_protection(struct api *a, cl_program program)
+{
+        cl_kernel add = api_kernel(program, "add");
+        volatile cl_uint *p = alloc(a, API_DEVICES_MAX, 4 * PAGE);
+        struct sigaction now = { .sa_handler = on_signal }, before;
+        void *page = (void *)(uintptr_t)((uintptr_t)p / PAGE * PAGE);
+        p[0] = 1;
+        OK(set_pointer(add, 0, (void *)(uintptr_t)p));
+        set_uint(add, 1, 1);
+        CHECK(sigaction(SIGSEGV, &now, &before) == 0);
+        for (int i = 0; i < 2; i++) {
+                run(a->queues[0], add, 1);
+                OK(clFinish(a->queues[0]));
+                CHECK(p[0] == 2 + (cl_uint)i);
+        }
+        CHECK(mprotect(page, PAGE, PROT_NONE) == 0);
+        if (!sigsetjmp(back, 1)) {
+                (void)p[0];
+                CHECK(!"the page can be read");
+        }
+        CHECK(mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0);
+        CHECK(p[0] == 3);
+        CHECK(sigaction(SIGSEGV, &before, NULL) == 0);
+        OK(free_now(a->context, (void *)(uintptr_t)p));
+        OK(clReleaseKernel(add));
 }
 
 static void errors(struct api *a)
@@ -421,6 +542,7 @@ int main(void)
         system_calls(&a, program);
         as_host_memory(&a, program);
         hints(&a);
+        own_protection(&a, program);
         large(&a, program);
         threads(&a, program);
         OK(clReleaseProgram(program));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """clients.py BUILD [NAME...]: claims about `spancld clients`, over real processes. Each function is one claim."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -118,8 +119,55 @@ def clients_are_listed_renamed_limited_and_removed():
         fails(p.ping(port), f"spancl pair localhost:{port}")
 
 
+def keys_made_anew_are_no_new_clients():
+    limit = ("--client-sessions", "1", "--log", "info")
+    with Place() as p, Servers(BUILD, 1, ("--keys", str(p.server), *limit), vendors=native_vendors(p.folder.name)) as s:
+        p.pair(s.ports[0])
+        with session(p, s.ports[0]):
+            works(p.spancl("pair", "--rotate"))
+            lock = os.open(p.server, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # so the list can't be written
+            fails(p.spancl("list", "--server", f"tls:localhost:{s.ports[0]}"), "--client-sessions")
+            os.close(lock)
+            assert "new key can't be kept" in s.log_text()
+    with Place() as p, Servers(BUILD, 1, ("--keys", str(p.server), "--insecure", *limit),
+                               vendors=native_vendors(p.folder.name)) as s:
+        other = Other(p, "other")
+        p.pair(s.ports[0])
+        other.pair(s.ports[0])
+        with session(p, s.ports[0]):
+            fails(other.spancl("list", "--server", f"tls:localhost:{s.ports[0]}"), "--client-sessions")
+
+
+def nothing_keeps_the_sessions_of_removed_clients():
+    with Place() as p, Servers(BUILD, 1, ("--keys", str(p.server)), vendors=native_vendors(p.folder.name)) as s:
+        def ended(count):
+            (p.server / "other").write_text("")  # the folder never rests
+            return s.log_text().count("its client was removed") == count
+
+        p.pair(s.ports[0])
+        path = p.server / "clients"
+        mine = path.read_text()
+        with session(p, s.ports[0]):
+            path.unlink()
+            wait_for(lambda: ended(1), "a session goes on without a list")
+        path.write_text(mine)
+        path.chmod(0o600)
+        with session(p, s.ports[0]):
+            path.chmod(0o666)
+            path.write_text(mine)  # a list that others can write counts for nothing
+            wait_for(lambda: "sessions of removed clients go on" in s.log_text(), s.log_text)
+            assert ended(1)
+            path.chmod(0o600)
+            p.server.rename(p.server.with_name("moved"))
+            wait_for(lambda: s.log_text().count("its client was removed") == 2, "a session goes on without a folder")
+
+
 def no_program_and_no_flood_loses_clients():
     with Place() as p, p.spancld() as s:
+        def temporary():
+            return {f.name for f in p.server.iterdir() if f.name.startswith(".clients")}
+
         p.pair(s.ports[0])
         path = p.server / "clients"
         name = clients(p)[0]["name"]
@@ -147,10 +195,11 @@ def no_program_and_no_flood_loses_clients():
         path.write_text(mine + row * ((LIMIT - len(mine)) // len(row)))
         full = path.read_text()
         other = Other(p, "other")
+        before = temporary()  # of the programs that were killed
         fails(other.spancl("pair", f"localhost:{s.ports[0]}", p.code()), "can't write its list")
         assert path.read_text() == full and name in full
         works(p.ping(s.ports[0]))
-        assert [f.name for f in p.server.iterdir() if f.name.startswith(".clients")] == []
+        assert temporary() == before
 
 
 if __name__ == "__main__":

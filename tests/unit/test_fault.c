@@ -83,9 +83,14 @@ static void *touch(void *arg)
 TEST(threads_go_on_when_their_page_is_open)
 {
         thread_id all[THREADS];
+        sigset_t blocked, old;
         arm();
+        /* Their creator's blocked signals do not matter. */
+        sigfillset(&blocked);
+        pthread_sigmask(SIG_SETMASK, &blocked, &old);
         for (uintptr_t i = 0; i < THREADS; i++)
                 assert_int_equal(thread_start_with_signals(&all[i], touch, (void *)i), 0);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
         for (int i = 0; i < THREADS; i++)
                 thread_join(all[i]);
         for (size_t i = 0; i < SIZE / 2; i += vm_page_size())
@@ -112,6 +117,38 @@ TEST(a_fault_that_is_refused_does_as_well)
                 *byte(SIZE - 1) = 1;
         assert_int_equal(own, 1);
         refused = 0;
+}
+
+static struct sigaction behind;
+static volatile sig_atomic_t later, blocks[3];
+
+static void later_handler(int number, siginfo_t *info, void *context)
+{
+        static const int signals[] = { SIGSEGV, SIGUSR1, SIGUSR2 };
+        sigset_t now;
+        later++;
+        pthread_sigmask(SIG_SETMASK, NULL, &now);
+        for (int i = 0; i < 3; i++)
+                blocks[i] = sigismember(&now, signals[i]);
+        behind.sa_sigaction(number, info, context);
+}
+
+/* The newest first, each with its own mask. */
+TEST(handlers_that_call_their_predecessor_are_all_asked)
+{
+        volatile uint8_t *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct sigaction now = { .sa_sigaction = later_handler, .sa_flags = SA_SIGINFO };
+        arm();
+        sigaddset(&now.sa_mask, SIGUSR2);
+        sigaction(SIGSEGV, &now, &behind);
+        fault_arm();
+        own = later = 0;
+        if (!sigsetjmp(back, 1))
+                none[5] = 1;
+        assert_int_equal(later, 1);
+        assert_int_equal(own, 1);
+        assert_true(blocks[0] && !blocks[1] && blocks[2]);
+        munmap((void *)(uintptr_t)none, 4096);
 }
 
 TEST(a_handler_that_was_installed_later_is_asked_after_ours)
@@ -158,6 +195,7 @@ int main(void)
                 cmocka_unit_test(a_fault_elsewhere_reaches_the_programs_handler),
                 cmocka_unit_test(a_fault_that_is_refused_does_as_well),
                 cmocka_unit_test(a_handler_that_was_installed_later_is_asked_after_ours),
+                cmocka_unit_test(handlers_that_call_their_predecessor_are_all_asked),
                 cmocka_unit_test(a_child_of_fork_ends),
                 cmocka_unit_test(pages_that_nobody_used_are_known),
         };

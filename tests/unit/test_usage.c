@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
@@ -121,6 +122,48 @@ static void *map(size_t size, int flags, int fd)
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
+
+enum { BURNT_MS = 60 };
+
+static void burn(void)
+{
+        struct timespec t;
+        do
+                clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        while (!t.tv_sec && t.tv_nsec < BURNT_MS * 1000000l);
+}
+
+/* A child works and is collected; another one, and a child of it, go on. */
+static bool working(void)
+{
+        int ready[2];
+        char byte = 0;
+        pid_t first = fork();
+        if (!first) {
+                burn();
+                _exit(0);
+        }
+        if (waitpid(first, NULL, 0) != first || pipe(ready) < 0)
+                return false;
+        if (!fork()) {
+                (void)!fork();
+                burn();
+                (void)!write(ready[1], &byte, 1);
+                wait_for_ever();
+        }
+        return read(ready[0], &byte, 1) == 1 && read(ready[0], &byte, 1) == 1;
+}
+
+static void processor_time_of_descendants_counts(void **state)
+{
+        (void)state;
+        const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+        struct held h = hold(working), plain = hold(nothing);
+        assert_true(usage_cpu_ns(h.pid) + 3 * 2 * tick_ns >= 3 * BURNT_MS * 1000000ull);
+        assert_true(usage_cpu_ns(plain.pid) < BURNT_MS * 1000000ull);
+        end(h);
+        end(plain);
+}
 
 /* Two threads, two children, of which one has a child, and an orphan. */
 static bool many(void)
@@ -439,6 +482,7 @@ int main(void)
                 cmocka_unit_test(memory_counts_wherever_it_is),
                 cmocka_unit_test(memory_that_processes_share_counts_once),
                 cmocka_unit_test(files_without_a_name_count),
+                cmocka_unit_test(processor_time_of_descendants_counts),
                 cmocka_unit_test(descriptors_in_sockets_are_seen),
                 cmocka_unit_test(too_many_descriptors_end_the_measurement),
                 cmocka_unit_test(a_process_that_shows_nothing_is_told),

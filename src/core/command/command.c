@@ -24,6 +24,11 @@ void command_wait_room(struct server *s)
                 client_wait(s->client, has_room, s);
 }
 
+static cl_event waited(const struct command *m, cl_uint i)
+{
+        return ((const cl_event *)m->events.at)[i];
+}
+
 int command_begin(struct command *m, const struct enqueue *q)
 {
         m->span = trace_begin(TRACE_enqueue, 0);
@@ -38,7 +43,10 @@ int command_begin(struct command *m, const struct enqueue *q)
         m->waits = m->few_waits;
         m->wait_count = 0;
         m->wait_cap = array_size(m->few_waits);
+        int borrowed = svm_borrow(&m->events, q->waits, q->wait_count * sizeof(cl_event));
         client_lock(m->client);
+        if (borrowed < 0)
+                return borrowed;
         command_wait_room(m->server);
         m->session = server_fails(m->server) ? NULL : server_session(m->server);
         if (!m->session)
@@ -46,9 +54,10 @@ int command_begin(struct command *m, const struct enqueue *q)
         if (q->record)
                 return record_begin(m);
         for (cl_uint i = 0; i < q->wait_count; i++) {
-                int r = event_reach(q->waits[i], m->server);
+                cl_event e = waited(m, i);
+                int r = event_reach(e, m->server);
                 if (r > 0)
-                        r = command_wait_for(m, q->waits[i]->id);
+                        r = command_wait_for(m, e->id);
                 if (r < 0)
                         return r;
         }
@@ -90,7 +99,7 @@ int command_wait_for(struct command *m, uint64_t event)
 static bool comes_later(const struct command *m) REQUIRES(client_held)
 {
         for (cl_uint i = 0; i < m->enqueue->wait_count; i++)
-                if (event_lags(m->enqueue->waits[i]))
+                if (event_lags(waited(m, i)))
                         return true;
         return queue_lags(m->queue, m->behind_all);
 }
@@ -99,7 +108,7 @@ static int follow(struct command *m) REQUIRES(client_held)
 {
         int r = queue_follow(m->queue, m->event, m->behind_all);
         for (cl_uint i = 0; i < m->enqueue->wait_count && r == 0; i++)
-                r = event_follow(m->event, m->enqueue->waits[i]);
+                r = event_follow(m->event, waited(m, i));
         return r;
 }
 
@@ -179,12 +188,14 @@ cl_int command_end(struct command *m, int r, bool wait)
         }
         if (m->waits != m->few_waits)
                 mem_free(m->waits);
-        if (m->event && m->enqueue->ret_event && status == CL_SUCCESS)
-                *m->enqueue->ret_event = m->event;
-        else if (m->event)
+        bool handed_out = m->event && m->enqueue->ret_event && status == CL_SUCCESS;
+        if (m->event && !handed_out)
                 event_unhold(m->event);
+        svm_give_back(&m->events);
         m->span.value = m->id;
         trace_end(&m->span);
         client_unlock(m->client);
+        if (handed_out) /* not with the lock held: it may be unified shared memory */
+                *m->enqueue->ret_event = m->event;
         return status;
 }

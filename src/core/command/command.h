@@ -11,6 +11,7 @@
 #include "core/client.h"
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
+#include "core/memory/svm.h"
 #include "proto/wire.h"
 #include "session/session.h"
 #include "trace/trace.h"
@@ -18,6 +19,7 @@
 struct command {
         struct client *client;
         const struct enqueue *enqueue;
+        struct svm_borrowed events; /* enqueue->waits */
         cl_command_queue queue;
         struct server *server;
         struct session *session;

@@ -60,9 +60,16 @@ static cl_mem svm_arg(cl_kernel k, const struct kernel_arg *a) REQUIRES(client_h
         return m ? m : svm_find(k->program->context, at - 1);
 }
 
-static inline bool kernel_reaches(const struct _cl_kernel *k)
+/* The kinds of allocations that the kernel reaches by any pointer: none on a device without SVM, which knows none of
+ * their addresses. */
+static unsigned char any_pointers(const struct command *m, const struct _cl_kernel *k)
 {
-        return k->reaches || k->reached[KERNEL_REACH_SVM].count ||
+        return m->queue->device->svm ? k->reaches : 0;
+}
+
+static bool kernel_reaches(const struct command *m, const struct _cl_kernel *k)
+{
+        return any_pointers(m, k) || k->reached[KERNEL_REACH_SVM].count ||
                k->reached[KERNEL_REACH_USM].count;
 }
 
@@ -73,7 +80,7 @@ static int each_indirect(struct command *m, unsigned char reaches,
 {
         cl_context x = m->queue->context;
         int r = 0;
-        if (svm_in_one_place(x)) {
+        if (svm_only_in_one_place(x)) {
                 list_each(v, &x->views.touched, struct view, touched)
                 {
                         if (r == 0 && reaches & usm_bit(v->mem->usm.type))
@@ -101,13 +108,14 @@ static int each_reached(struct command *m, cl_kernel k, int (*fn)(struct command
                         r = svm ? fn(m, svm) : 0;
                 }
         }
-        if (r < 0 || !k->reaches)
+        const unsigned char reaches = any_pointers(m, k);
+        if (r < 0 || !reaches)
                 return r;
-        if (m->enqueue->record && svm_in_one_place(x)) {
-                m->enqueue->record->buffer->reaches |= k->reaches;
+        if (m->enqueue->record && svm_only_in_one_place(x)) {
+                m->enqueue->record->buffer->reaches |= reaches;
                 return 0;
         }
-        return each_indirect(m, k->reaches, fn);
+        return each_indirect(m, reaches, fn);
 }
 
 static int use_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
@@ -132,7 +140,7 @@ int command_use_args(struct command *m, cl_kernel k)
                 if (r == 0 && sampler)
                         r = sampler_declare(sampler, m->server);
         }
-        return r < 0 || !kernel_reaches(k) ? r : each_reached(m, k, use_reached);
+        return r < 0 || !kernel_reaches(m, k) ? r : each_reached(m, k, use_reached);
 }
 
 /* Can elements of that type hold an address? */
@@ -177,9 +185,9 @@ int command_wrote_args(struct command *m, cl_kernel k)
                 else if (arg_is_alive(m, k, i) && arg_is_written(k, i))
                         r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
         }
-        if (k->reaches && !m->enqueue->record)
+        if (any_pointers(m, k) && !m->enqueue->record)
                 views_reached(m);
-        return r < 0 || !kernel_reaches(k) ? r : each_reached(m, k, wrote_reached);
+        return r < 0 || !kernel_reaches(m, k) ? r : each_reached(m, k, wrote_reached);
 }
 
 static int send_kernel(struct command *m, cl_kernel k, cl_uint dims, const size_t *offset,
@@ -256,9 +264,8 @@ cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
                 return status;
         client_lock(c);
         status = ask_launch(e, ret_judged);
-        if (status == CL_SUCCESS && q->ret_event) {
-                *q->ret_event = e;
-        } else {
+        bool handed_out = status == CL_SUCCESS && q->ret_event;
+        if (!handed_out) {
                 /* The call itself returns the failure of a refused launch, so the queue must not report it again: the
                  * event stays until the server has told of the failure. */
                 e->watched |= status != CL_SUCCESS;
@@ -266,5 +273,7 @@ cl_int enqueue_kernel_judged(const struct enqueue *q, cl_kernel k, cl_uint dims,
                         event_unhold(e);
         }
         client_unlock(c);
+        if (handed_out)
+                *q->ret_event = e;
         return status;
 }

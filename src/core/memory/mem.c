@@ -113,6 +113,8 @@ int mem_new_buffer(cl_context x, const struct buffer_params *params, cl_mem *ret
                 return CL_INVALID_BUFFER_SIZE;
         if (svm && svm->usm.type == CL_MEM_TYPE_DEVICE_INTEL) /* no memory of the host's */
                 return CL_INVALID_HOST_PTR;
+        if (!svm && params->host_ptr && svm_may_fault(params->host_ptr, params->size))
+                return CL_INVALID_HOST_PTR; /* another context's */
         bool over = svm && params->flags & CL_MEM_USE_HOST_PTR;
         const void *from = params->host_ptr;
         int e = 0;
@@ -200,7 +202,8 @@ int mem_new_image(cl_context x, const struct image_params *params, cl_mem *ret)
 {
         size_t all[3];
         cl_mem svm = params->host_ptr ? svm_find(x, params->host_ptr) : NULL;
-        if (svm && (svm->usm.type || svm->view))
+        if (svm ? svm->usm.type || svm->view
+                : params->host_ptr && svm_may_fault(params->host_ptr, 1))
                 return CL_INVALID_HOST_PTR;
         image_region(&params->desc, all);
         size_t size = image_bytes(&params->desc, all);

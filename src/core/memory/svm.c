@@ -120,6 +120,14 @@ bool svm_in_one_place(const struct _cl_context *x)
         return true;
 }
 
+bool svm_only_in_one_place(const struct _cl_context *x)
+{
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (!x->devices[i]->svm)
+                        return false;
+        return svm_in_one_place(x);
+}
+
 /* The context's device that stands for the server; NULL: none has SVM. */
 static cl_device_id server_device(cl_context x, const struct server *s)
 {
@@ -492,16 +500,23 @@ cl_mem svm_find_usm(cl_context x, const void *at)
         return m && (m->usm.type || m->view) ? m : NULL;
 }
 
-void svm_touch(cl_context x, const void *at, size_t size)
+bool svm_may_fault(const void *at, size_t size)
 {
-        cl_mem m = at && size ? svm_find_usm(x, at) : NULL;
-        const volatile uint8_t *p = at;
-        if (!m)
-                return;
-        size = size < m->size - svm_at(m, at) ? size : m->size - svm_at(m, at);
-        for (size_t i = 0; i < size; i += vm_page_size())
-                (void)p[i];
-        (void)p[size - 1];
+        return fault_is_watched((uint64_t)(uintptr_t)at, size);
+}
+
+int svm_borrow(struct svm_borrowed *ret, const void *at, size_t size)
+{
+        *ret = (struct svm_borrowed){ .at = at };
+        if (!at || !size || !svm_may_fault(at, size))
+                return 0;
+        ret->at = ret->copy = mem_dup(at, size);
+        return ret->copy ? 0 : SP_E_NOMEM;
+}
+
+void svm_give_back(struct svm_borrowed *b)
+{
+        mem_free(b->copy);
 }
 
 bool svm_is_foreign(cl_context x, const void *at)

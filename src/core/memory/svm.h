@@ -86,9 +86,25 @@ bool svm_any(const struct _cl_context *x);
 /* Do all devices of the context that have SVM use one memory? */
 bool svm_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
 
-/* Bring bytes that the application names, if they lie in unified shared memory, before the caller
- * reads them with the lock held: a fault then would wait for the lock for ever. */
-void svm_touch(cl_context x, const void *at, size_t size) EXCLUDES(client_held);
+/* Have all devices of the context SVM, and that in one memory? Then the allocations are nowhere
+ * else, except in views. */
+bool svm_only_in_one_place(const struct _cl_context *x) REQUIRES(client_held);
+
+/* Are bytes that the application names in an allocation with a view, of any context? A thread that
+ * holds the lock must not touch them. Any thread. */
+bool svm_may_fault(const void *at, size_t size);
+
+/* Bytes that the application names, where a thread that holds the lock may read them. They are a
+ * copy if they lie in unified shared memory: there a fault would wait for the lock for ever. */
+struct svm_borrowed {
+        const void *at;
+        void *copy;
+};
+
+/* svm_give_back follows, also after an error. `at` may be NULL. SP_E_NOMEM. */
+SP_NODISCARD int svm_borrow(struct svm_borrowed *ret, const void *at, size_t size)
+        EXCLUDES(client_held);
+void svm_give_back(struct svm_borrowed *b);
 
 /* Can the context have host and shared allocations? Not if some of its devices work on this
  * process's memory, and others do not. */

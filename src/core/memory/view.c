@@ -1,5 +1,7 @@
 #include "core/memory/view.h"
 
+#include <stdatomic.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "core/client.h"
@@ -39,8 +41,10 @@ static struct range bytes_in(const struct view *v, struct range pages)
         return pages;
 }
 
-static int allow(const struct view *v, struct range pages, enum vm_access access)
+static int allow(struct view *v, struct range pages, enum vm_access access)
 {
+        static atomic_uint_fast64_t moves;
+        v->moved = atomic_fetch_add(&moves, 1) + 1;
         return vm_allow(view_address(v) + pages.begin, (size_t)(pages.end - pages.begin), access);
 }
 
@@ -115,10 +119,24 @@ static int ripen(struct view *v) REQUIRES(client_held)
                 v->was_written = true;
         }
         while (r == 0 && range_set_next(&v->open, all, false, &hole)) {
-                r = allow(v, hole, VM_NONE);
                 all.begin = hole.end;
+                if (allow(v, hole, VM_NONE) == 0)
+                        continue;
+                /* There are too many pieces. The rest counts as written: zeros. */
+                hole.end = v->size;
+                r = allow(v, hole, VM_READ);
+                if (r == 0)
+                        r = range_set_add(&v->open, hole);
+                if (r == 0)
+                        r = host_wrote(v, hole);
+                v->was_written = true;
+                break;
         }
         v->fresh = r < 0;
+        if (v->fresh) {
+                v->open.count = 0;
+                (void)allow(v, (struct range){ 0, v->size }, VM_WRITE);
+        }
         view_changed(v);
         return r;
 }
@@ -212,13 +230,31 @@ static int fetch(struct view *v, struct range r, struct fetch *f) REQUIRES(clien
         return e;
 }
 
-/* Bring the bytes of a range that somebody uses. No command writes there meanwhile, because the
- * memory has no concurrent access: commands that may write everything do not write there. */
+static bool may_bring(void *arg) REQUIRES(client_held)
+{
+        return !((const struct view *)arg)->bringing;
+}
+
+static void end_bringing(struct view *v) REQUIRES(client_held)
+{
+        v->bringing = false;
+        client_changed(v->mem->context->client);
+}
+
+/* Bring the bytes of a range that somebody uses; the caller holds the object. No command writes
+ * there meanwhile, because the memory has no concurrent access: commands that may write everything
+ * do not write there. */
 static int bring(struct view *v, struct range r) REQUIRES(client_held)
 {
+        struct client *c = v->mem->context->client;
         struct fetch f = { .open = 0 };
+        /* Bytes that come twice could come after the application's writes. */
+        while (v->bringing)
+                client_wait(c, may_bring, v);
+        v->bringing = true;
         int e = fetch(v, r, &f);
-        int end = fetch_wait(v->mem->context->client, &f);
+        int end = fetch_wait(c, &f);
+        end_bringing(v);
         struct replica *host =
                 e < 0 || end < 0 ? NULL : placement_at(&v->mem->placement, PLACEMENT_HOST, 0);
         if (e < 0 || end < 0)
@@ -282,6 +318,16 @@ static struct view *find_view(struct client *c, uint64_t address) REQUIRES(clien
         return NULL;
 }
 
+/* The page is open already: another thread was faster, or ripen() was at work. False: it was open the last
+ * time, too, so that the application itself has closed it. */
+static bool may_retry(const struct view *v, const struct fault *f)
+{
+        const struct fault_memory now = { f->address, v->moved };
+        bool again = f->memory->address == now.address && f->memory->state == now.state;
+        *f->memory = now;
+        return !again;
+}
+
 /* True: the access may be tried again. */
 static bool serve(struct client *c, const struct fault *f) REQUIRES(client_held)
 {
@@ -293,9 +339,8 @@ static bool serve(struct client *c, const struct fault *f) REQUIRES(client_held)
         struct range here = pages_of((struct range){ offset, offset + 1 });
         bool readable = v->fresh || range_set_has(&v->open, here);
         bool write = f->access == FAULT_WRITE || (f->access == FAULT_UNKNOWN && readable);
-        /* Another thread was faster. */
         if (v->fresh || (readable && (!write || range_set_has(&v->written, here))))
-                return true;
+                return may_retry(v, f);
         struct range pages = pages_for(v, offset, write);
         mem_hold(m);
         int r = bring(v, bytes_in(v, pages));
@@ -369,6 +414,9 @@ void views_bring_hot(cl_context x)
                 if (count == HOT_COUNT || e < 0)
                         break;
                 list_remove(&v->hot);
+                if (v->bringing)
+                        continue;
+                v->bringing = true;
                 all[count++] = (struct guess){ v->mem, v->lost, v->changes };
                 mem_hold(v->mem);
                 e = fetch(v, bytes_in(v, v->lost), &f);
@@ -380,6 +428,7 @@ void views_bring_hot(cl_context x)
                 struct view *v = g.mem->view;
                 struct replica *host = placement_find(&g.mem->placement, PLACEMENT_HOST, 0);
                 bool live = find_view(x->client, view_address(v)) == v;
+                end_bringing(v);
                 if (e == 0 && live && v->changes == g.changes && host &&
                     range_set_add(&host->current, bytes_in(v, g.pages)) == 0) {
                         v->guessed = !v->open.count;

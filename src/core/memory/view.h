@@ -33,6 +33,8 @@ struct view {
         struct range lost; /* pages that were open last, if they are few */
         bool was_written;  /* some of `open`, since it was brought for a wait */
         bool guessed;      /* `open` was brought without an access */
+        bool bringing;  /* a thread receives bytes into `other`: no other one may, nor open pages */
+        uint64_t moved; /* new whenever access to a page changes; never the same in two views */
         uint64_t changes;  /* counts commands that made it stale */
         uint64_t launches; /* context's when it was made */
 };

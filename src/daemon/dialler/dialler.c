@@ -45,7 +45,7 @@ struct dialler {
         struct list callers;
         size_t count, max;
         int wake_fd; /* a wake-up, set when a thread ends */
-        bool local;  /* --socket: Unix sockets may be connected to */
+        bool local;  /* the server has a Unix socket: others may be connected to */
 };
 
 struct job {
@@ -252,7 +252,7 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
         }
 }
 
-int dialler_main(const struct config_options *o)
+int dialler_main(const struct config_options *o, bool local)
 {
         static struct dialler d = { .lock = LOCK_INIT };
         char text[KEYS_TEXT_MAX];
@@ -266,8 +266,7 @@ int dialler_main(const struct config_options *o)
                         "the dialler can't enter its sandbox: sessions get no links to other servers");
                 return 1;
         }
-        for (size_t i = 0; i < o->list_count; i++)
-                d.local |= o->list[i].id == CONFIG_socket;
+        d.local = local;
         list_init(&d.callers);
         d.wake_fd = wakeup_new();
         if (d.wake_fd < 0)

@@ -10,6 +10,6 @@
 
 /* Run the dialler until the supervisor closes the control socket. Returns the process's exit
  * status. */
-int dialler_main(const struct config_options *o);
+int dialler_main(const struct config_options *o, bool local);
 
 #endif

@@ -449,17 +449,58 @@ bool usage_can_look(int folder)
         return look_up(folder, "fd/0", &st) == 0;
 }
 
+/* Return the ticks of a process and of its children that have ended; 0: not known. */
+static uint64_t ticks_of(struct scan *s, int process, struct process of)
+{
+        char text[1024];
+        int parent;
+        unsigned long own[2];
+        long ended[2];
+        text_file_read(process, "stat", text, sizeof(text));
+        const char *p = strrchr(text, ')'); /* behind the name, which the process chooses */
+        if (!p || sscanf(p + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld",
+                         &parent, &own[0], &own[1], &ended[0], &ended[1]) != 5)
+                return 0;
+        if (of.parent && parent != of.parent && !is_known(s, parent))
+                return 0;
+        return own[0] + own[1] + (unsigned long)(ended[0] + ended[1]);
+}
+
+static void add_descendants(struct scan *s, int process, pid_t pid)
+{
+        int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+        if (fd >= 0 && !folder)
+                close(fd);
+        for (struct dirent *e;
+             folder && s->u.tasks < USAGE_CPU_TASKS_MAX && !s->error && (e = readdir(folder));) {
+                if (e->d_name[0] == '.')
+                        continue;
+                s->u.tasks++;
+                add_children(s, process, pid, e->d_name);
+        }
+        if (folder)
+                closedir(folder);
+}
+
 uint64_t usage_cpu_ns(pid_t pid)
 {
-        char path[32], text[1024];
-        unsigned long user, system;
-        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-        text_file_read(AT_FDCWD, path, text, sizeof(text));
-        const char *p = strrchr(text, ')'); /* behind the name, which the process chooses */
-        if (!p || sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                         &system) != 2)
-                return 0;
-        return (uint64_t)(user + system) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+        struct scan s = { 0 };
+        struct process one = { pid, 0 };
+        uint64_t ticks = 0;
+        put(&s, &s.processes, &one, sizeof(one));
+        for (size_t i = 0; i < s.processes.size / sizeof(one) && !s.error; i++) {
+                memcpy(&one, s.processes.data + i * sizeof(one), sizeof(one));
+                int folder = usage_folder(one.pid);
+                if (folder < 0)
+                        continue;
+                ticks += ticks_of(&s, folder, one);
+                add_descendants(&s, folder, one.pid);
+                close(folder);
+        }
+        buf_fini(&s.processes);
+        buf_fini(&s.text);
+        return ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 int usage_measure(const struct usage_params *p, struct usage *ret)

@@ -17,6 +17,7 @@
 enum {
         USAGE_FILES_MAX = 65536,     /* descriptors of all the session's processes */
         USAGE_MAPPINGS_MAX = 262144, /* mappings of all the session's processes */
+        USAGE_CPU_TASKS_MAX = 2048,  /* threads whose children usage_cpu_ns looks for */
 };
 
 struct usage_params {
@@ -52,7 +53,8 @@ int usage_folder(pid_t pid);
 /* Return true if this process may inspect that one. */
 bool usage_can_look(int folder);
 
-/* Return the processor time that a process has used; 0: not known. */
+/* Return the processor time that a process and its descendants have used; 0: not known. It lacks that of ended
+ * processes whose parents ignore their end, so it can become less. */
 uint64_t usage_cpu_ns(pid_t pid);
 
 /* Measure. SP_E_GONE: the first process has ended; SP_E_NOMEM, SP_E_LIMIT (descriptors). */

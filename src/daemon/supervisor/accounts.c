@@ -116,6 +116,39 @@ static void account_free(struct client_account *a)
         mem_free(a);
 }
 
+/* ---- processor time ------------------------------------------------------------------------- */
+
+/* Return the processor time of the worker's processes. */
+static uint64_t cpu_now_ns(const struct supervisor *s, const struct worker *w)
+{
+        uint64_t ns = cgroup_cpu_ns(&s->cgroups, w->group);
+        return ns ? ns : usage_cpu_ns(w->pid);
+}
+
+/* Charge the worker's session. Processes that end uncollected take their time with them, but they buy none. */
+static void charge(struct client_use *use, uint64_t cpu_now_ns)
+{
+        if (cpu_now_ns < use->cpu_before_ns)
+                use->cpu_before_ns = cpu_now_ns;
+        uint64_t ns = cpu_now_ns - use->cpu_before_ns;
+        use->cpu_ns = ns > use->cpu_ns ? ns : use->cpu_ns;
+}
+
+/* Begin a window. Time of the processors before it does not count. */
+static void open_window(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+{
+        a->begun_ns = now_ns;
+        a->page_ns = a->page ? atomic_load(&a->page->busy_ns) : 0;
+        a->used_ns = a->cpu_ns = 0;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if (w->use.account != a)
+                        continue;
+                w->use.cpu_before_ns = cpu_now_ns(s, w);
+                w->use.cpu_ns = 0;
+        }
+}
+
 /* ---- sessions ------------------------------------------------------------------------------- */
 
 static void prioritize(struct supervisor *s, const struct worker *w, enum client_priority p)
@@ -164,16 +197,19 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
         a->limits = limits_of(s, client);
         a->sessions++;
         w->use.account = a;
+        w->use.cpu_before_ns = cpu_now_ns(s, w); /* it has loaded the drivers */
+        w->use.cpu_ns = 0;
         int r = a->limits.memory_bytes || a->limits.time_s ? give(a, w) : 0;
         if (r < 0) {
-                accounts_end(s, w);
+                accounts_end(s, w, 0);
                 return r;
         }
         prioritize(s, w, a->limits.priority);
         if (a->limits.time_s) {
-                w->use.cpu_before_ns = usage_cpu_ns(w->pid); /* it has loaded the drivers */
-                w->use.cpu_ns = 0;
-                s->accounts.look_ns = clock_now_ns();
+                uint64_t now = clock_now_ns();
+                if (!a->begun_ns) /* even a session that ends before the next look counts */
+                        open_window(s, a, now);
+                s->accounts.look_ns = now;
         }
         return 0;
 }
@@ -187,12 +223,13 @@ void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client)
                 strcpy(a->who, client->who);
 }
 
-void accounts_end(struct supervisor *s, struct worker *w)
+void accounts_end(struct supervisor *s, struct worker *w, uint64_t cpu_ns)
 {
         struct client_account *a = w->use.account;
-        (void)s;
         if (!a)
                 return;
+        uint64_t in_group_ns = cgroup_cpu_ns(&s->cgroups, w->group);
+        charge(&w->use, in_group_ns ? in_group_ns : cpu_ns);
         w->use.account = NULL;
         if (w->use.has_slot)
                 account_close(a->page, a->taken, w->use.slot);
@@ -207,19 +244,6 @@ void accounts_end(struct supervisor *s, struct worker *w)
 
 /* ---- device time ---------------------------------------------------------------------------- */
 
-/* Begin a window. Time of the processors before it does not count. */
-static void open_window(struct supervisor *s, struct client_account *a, uint64_t now_ns)
-{
-        a->begun_ns = now_ns;
-        a->page_ns = a->page ? atomic_load(&a->page->busy_ns) : 0;
-        a->used_ns = a->cpu_ns = 0;
-        list_each(w, &s->workers, struct worker, link)
-        {
-                if (w->use.account == a)
-                        w->use.cpu_before_ns = usage_cpu_ns(w->pid);
-        }
-}
-
 /* Return the device time that the client's workers have used at least, by their processor time. */
 static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
 {
@@ -228,8 +252,7 @@ static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
         {
                 if (w->use.account != a)
                         continue;
-                uint64_t now = usage_cpu_ns(w->pid);
-                w->use.cpu_ns = now > w->use.cpu_before_ns ? now - w->use.cpu_before_ns : 0;
+                charge(&w->use, cpu_now_ns(s, w));
                 sum += w->use.cpu_ns;
         }
         return sum / thread_cores();

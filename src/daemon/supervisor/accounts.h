@@ -20,8 +20,9 @@ SP_NODISCARD int accounts_begin(struct supervisor *s, struct worker *w,
 /* The client has a new key (`was` of the grant): its account goes on. */
 void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client);
 
-/* The worker has ended, or its session never began. */
-void accounts_end(struct supervisor *s, struct worker *w);
+/* The worker has ended, or its session never began. `cpu_ns`: the processor time of the worker and of its children
+ * that it has waited for; 0: not known. Without a session it does nothing. */
+void accounts_end(struct supervisor *s, struct worker *w, uint64_t cpu_ns);
 
 /* Look at the device time of all clients, and let kernels of clients wait or go on. */
 void accounts_look(struct supervisor *s, uint64_t now_ns);

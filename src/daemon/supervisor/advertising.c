@@ -266,8 +266,15 @@ static bool tell(struct supervisor *s, struct advertiser *a)
         struct place at;
         uint64_t now = clock_now_ns();
         a->tell_ns = now + TELL_MS * MS;
-        if (!find_place(s, k->loopback, &at) || !k->tell(s, a, &at))
+        if (!find_place(s, k->loopback, &at) || !k->tell(s, a, &at)) {
+                if (!a->failing)
+                        log_warn(LOG, "--advertise: %s can't be told; this is tried again",
+                                 k->program);
+                a->failing = true;
+                a->renew_ns = a->tell_ns;
                 return false;
+        }
+        a->failing = false;
         a->renew_ns = k->renew_s ? now + k->renew_s * 1000ull * MS : UINT64_MAX;
         a->load = (unsigned)workers_count(s, WORKER_BUSY);
         strcpy(a->key, s->gate.identity);

@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/client_limits.h"
-#include "os/account.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/file_info.h"
+#include "os/host_user.h"
 #include "os/net/socket.h"
 #include "os/process/process.h"
 #include "os/random.h"
@@ -37,13 +37,13 @@ int gate_folder(const struct config_options *o, char ret[KEYS_PATH_MAX])
 static void find_socket_users(struct gate *g)
 {
         const char *p = config_option_text(g->options, CONFIG_socket_users);
-        struct account user;
+        struct host_user user;
         g->socket_any = !strcmp(p, "any");
         while (*p && !g->socket_any) {
                 char name[64];
                 size_t n = strcspn(p, ",");
                 snprintf(name, sizeof(name), "%.*s", (int)n, p);
-                bool found = account_find(name, &user);
+                bool found = host_user_find(name, &user);
                 unsigned *more = found ? mem_realloc(g->socket_users,
                                                      (g->socket_user_count + 1) * sizeof(*more))
                                        : NULL;
@@ -72,18 +72,21 @@ void gate_fini(struct gate *g)
         g->socket_users = NULL;
 }
 
-/* Read a file of the folder. NULL: it is missing or unusable; the latter is logged. */
+/* Read a file of the folder. SP_E_NOENT: it is missing. Other errors are logged. */
+static int read_file(const struct gate *g, const char *file, char **ret)
+{
+        char text[KEYS_TEXT_MAX];
+        int r = *g->folder ? keys_read(g->folder, file, ret, text) : SP_E_NOENT;
+        if (r < 0 && r != SP_E_NOENT)
+                log_error(LOG, "%s", text);
+        return r;
+}
+
+/* The same. NULL: it is missing or unusable. */
 static char *read_keys(const struct gate *g, const char *file)
 {
-        char text[KEYS_TEXT_MAX], *data;
-        if (!*g->folder)
-                return NULL;
-        int r = keys_read(g->folder, file, &data, text);
-        if (!r)
-                return data;
-        if (r != SP_E_NOENT)
-                log_error(LOG, "%s", text);
-        return NULL;
+        char *data;
+        return read_file(g, file, &data) < 0 ? NULL : data;
 }
 
 static bool drop(char *data)
@@ -230,9 +233,9 @@ int gate_listen(struct gate *g, struct conn **c)
 
 /* ---- decisions ------------------------------------------------------------------------------ */
 
-char *gate_clients(const struct gate *g)
+int gate_clients(const struct gate *g, char **ret)
 {
-        return read_keys(g, KEYS_CLIENTS);
+        return read_file(g, KEYS_CLIENTS, ret);
 }
 
 static int replace_key(const struct gate *g, const uint8_t old[CRYPTO_FINGERPRINT],
@@ -300,6 +303,11 @@ static bool is_own(const struct gate *g, const struct tls_peer *peer)
         return own;
 }
 
+static void name_key(const char hex[KEYS_HEX + 1], char ret[GATE_WHO_MAX])
+{
+        snprintf(ret, GATE_WHO_MAX, "key %s", hex);
+}
+
 /* Return true if the client has proved that it is known, and fill in its rights. */
 static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct gate_grant *ret)
 {
@@ -321,13 +329,16 @@ static bool is_friend(const struct gate *g, const struct tls_peer *peer, struct 
                 return false;
         bool own = is_own(g, peer) || (found && e.own);
         if (found) {
+                /* The listed key, so that keys that can't be written into the list are no new clients. */
+                keys_hex(e.fingerprint, hex);
+                name_key(hex, ret->who);
                 strcpy(ret->devices, e.devices);
                 strcpy(ret->client, e.name);
                 strcpy(ret->settings, e.settings);
                 strcpy(ret->user, e.user);
                 strcpy(ret->host, e.host);
                 if (!peer->vouched && !is_own(g, peer))
-                        keys_hex(e.fingerprint, ret->key);
+                        strcpy(ret->key, hex);
                 keys_saw(g->folder, hex);
         } else
                 log_info(LOG, "a client that is not known has the key %s", hex);
@@ -342,12 +353,13 @@ static void name_client(const struct gate_origin *from, const struct tls_peer *p
                         char ret[GATE_WHO_MAX])
 {
         static const uint8_t none[sizeof(from->net)];
+        char hex[KEYS_HEX + 1];
         size_t n = 0;
         if (peer && !strcmp(peer->psk, KEYS_PSK_TOKEN)) {
                 strcpy(ret, KEYS_PSK_TOKEN);
         } else if (peer && peer->known) {
-                n = (size_t)snprintf(ret, GATE_WHO_MAX, "key ");
-                keys_hex(peer->fingerprint, ret + n);
+                keys_hex(peer->fingerprint, hex);
+                name_key(hex, ret);
         } else if (from->user != UINT_MAX) {
                 snprintf(ret, GATE_WHO_MAX, "user %u", from->user);
         } else if (memcmp(from->net, none, sizeof(none)) != 0) {
@@ -370,8 +382,10 @@ int gate_admit(const struct gate *g, const struct gate_origin *from, const struc
                 *ret_text = "this socket is for other users: the server's --socket-users says whom";
                 return SP_E_AUTH;
         }
-        if (config_option_flag(g->options, CONFIG_insecure))
+        if (config_option_flag(g->options, CONFIG_insecure)) {
+                name_client(from, NULL, ret->who); /* any key is admitted, so keys name nobody */
                 return 0;
+        }
         if (!peer) {
                 *ret_text =
                         "this server takes encrypted connections only: say tls: in front of its name";

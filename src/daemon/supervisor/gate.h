@@ -94,8 +94,9 @@ bool gate_is_owner(const struct gate_origin *from, const struct conn *c,
 SP_NODISCARD int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,
                            const char **ret_text);
 
-/* Read the list of clients, which the caller frees with mem_free. NULL: it is missing or unusable. */
-SP_NODISCARD char *gate_clients(const struct gate *g);
+/* Read the list of clients, which the caller frees with mem_free. SP_E_NOENT: there is none. SP_E_AUTH, SP_E_INVAL,
+ * SP_E_LIMIT, SP_E_NOMEM: it is unusable; the log says why. */
+SP_NODISCARD int gate_clients(const struct gate *g, char **ret);
 
 /* Find the folder of the keys: --keys, the state folder that systemd gives a service, or the user's own. Errors as
  * keys_folder. */

@@ -1,9 +1,14 @@
 #include "daemon/supervisor/helper.h"
 
+#include "base/log.h"
 #include "daemon/supervisor/supervising.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/net/socket.h"
+#include "os/process/process.h"
+#include "os/thread.h"
+
+enum { KILL_MS = 2000 }; /* for the end of a killed helper */
 
 struct helper helper_of(const char *name, enum source_kind kind)
 {
@@ -84,6 +89,15 @@ void helper_stop(struct supervisor *s, struct helper *h)
 {
         pid_t pid = h->pid;
         helper_gone(s, h, 0);
+        uint64_t deadline_ns = clock_now_ns() + KILL_MS * MS;
+        while (pid && !process_has_ended(pid)) {
+                if (clock_now_ns() > deadline_ns) {
+                        log_error(LOG, "%s can't be killed: the kernel, or a driver of it, hangs",
+                                  h->name);
+                        return;
+                }
+                (void)thread_sleep(MS);
+        }
         if (pid)
                 process_collect(pid, NULL, NULL);
 }

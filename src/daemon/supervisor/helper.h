@@ -38,7 +38,7 @@ void helper_gone(struct supervisor *s, struct helper *h, unsigned again_ms);
 /* A process has ended, and was collected. Returns true if it was the helper, which is then gone as above. */
 bool helper_ended(struct supervisor *s, struct helper *h, pid_t pid, unsigned again_ms);
 
-/* Kill the helper, wait for its end and forget it. */
+/* Kill the helper, wait up to 2 s for its end and forget it. The log says so if it does not end. */
 void helper_stop(struct supervisor *s, struct helper *h);
 
 /* Return when to start the helper; UINT64_MAX: it runs. */

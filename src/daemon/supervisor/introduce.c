@@ -14,10 +14,11 @@ enum {
 
 void dialler_provide(struct supervisor *s)
 {
-        static char word[] = "--dialler";
+        static char word[] = "--dialler", local[] = "1", remote[] = "0";
         if (s->dialler.pid || s->stopping || clock_now_ns() < s->dialler.again_ns)
                 return;
-        int r = helper_start(s, &s->dialler, (char *[]){ word, NULL });
+        int r = helper_start(s, &s->dialler,
+                             (char *[]){ word, s->listeners.local ? local : remote, NULL });
         if (r < 0) {
                 log_error(LOG, "the dialler can't be started: %s", status_text(r));
                 helper_gone(s, &s->dialler, AGAIN_MS);

@@ -284,6 +284,8 @@ int listeners_open(const struct config_options *o, struct gate *gate, struct lis
         int r = o->list_count || ret->count
                         ? 0
                         : open_listen(ret, config_entry(CONFIG_listen)->fallback);
+        for (size_t i = 0; i < ret->count; i++)
+                ret->local |= (ret->all[i].listener->ops->caps & TRANSPORT_PASSES_FDS) != 0;
         return !r && wants_local_path(o) ? open_local_path(ret) : r;
 }
 

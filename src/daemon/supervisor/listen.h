@@ -19,6 +19,7 @@ struct listeners {
         struct listening *all;
         size_t count;
         struct gate *gate;
+        bool local;    /* clients of this host may use a Unix socket */
         unsigned port; /* of the first TCP listener; 0: none */
         /* The Unix socket for servers of this host; "": none. */
         char local_path[WIRE_LOCAL_PATH_MAX + 1];

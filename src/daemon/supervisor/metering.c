@@ -23,10 +23,7 @@ static bool is_measured(const struct worker *w)
 /* Return true if clients may share memory with their workers. */
 static bool shares_memory(const struct supervisor *s)
 {
-        bool local = false;
-        for (size_t i = 0; i < s->options->list_count; i++)
-                local |= s->options->list[i].id == CONFIG_socket;
-        return local && config_option_number(s->options, CONFIG_share);
+        return s->listeners.local && config_option_number(s->options, CONFIG_share);
 }
 
 /* Return a session's memory limit. The bounce buffer for data in transit comes on top. */

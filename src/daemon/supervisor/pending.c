@@ -432,7 +432,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 } else if (hand_over(s, v, w))
                         break;
                 else
-                        accounts_end(s, w);
+                        accounts_end(s, w, 0);
         }
         if (!w)
                 return ROUTED_WAIT;

@@ -129,6 +129,7 @@ struct advertiser {
         struct helper process;
         uint64_t tell_ns;       /* when to tell a change */
         uint64_t renew_ns;      /* when to tell the record again */
+        bool failing;           /* the last try to tell it failed, and the log says so */
         char id[33];            /* of this run, in hex */
         unsigned load;          /* the number of sessions that it knows */
         char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
@@ -170,9 +171,10 @@ struct supervisor {
         /* The watch over the list of clients (watching.h). */
         struct {
                 struct source source;
-                int watch;       /* of the folder of keys; -1: none */
-                bool impossible; /* there can be none */
-                uint64_t due_ns; /* when to read the list; 0: it has not changed */
+                int watch;          /* of the folder of keys; -1: none */
+                bool impossible;    /* there can be none */
+                uint64_t due_ns;    /* when to read the list; 0: it has not changed */
+                uint64_t latest_ns; /* when to read it if it goes on changing */
         } clients;
         /* The sensors and their readings (sensing.h). */
         struct {

@@ -10,8 +10,12 @@
 #include "os/folder.h"
 #include "os/watch.h"
 
-/* The time without changes after which the list is read: programs that write it in place take several steps. */
-enum { QUIET_MS = 200 };
+enum {
+        /* The time without changes after which the list is read: programs that write it in place take several steps. */
+        QUIET_MS = 200,
+        LONGEST_MS =
+                2000, /* from the first change: a client can change the list again and again, by new keys */
+};
 
 void clients_watch(struct supervisor *s)
 {
@@ -39,7 +43,10 @@ void clients_unwatch(struct supervisor *s)
 
 void clients_changed(struct supervisor *s)
 {
-        s->clients.due_ns = clock_now_ns() + QUIET_MS * MS;
+        uint64_t now = clock_now_ns(), quiet_ns = now + QUIET_MS * MS;
+        if (!s->clients.due_ns)
+                s->clients.latest_ns = now + LONGEST_MS * MS;
+        s->clients.due_ns = quiet_ns < s->clients.latest_ns ? quiet_ns : s->clients.latest_ns;
         if (!watch_clear(s->clients.watch)) {
                 supervisor_unwatch(s, s->clients.watch);
                 clients_unwatch(s); /* a folder in its place is watched anew */
@@ -51,19 +58,23 @@ void clients_expire(struct supervisor *s, uint64_t now_ns)
         if (!s->clients.due_ns || now_ns < s->clients.due_ns)
                 return;
         s->clients.due_ns = 0;
-        char *list = gate_clients(&s->gate);
-        if (!list)
+        char *list;
+        int r = gate_clients(&s->gate, &list);
+        if (r < 0 && r != SP_E_NOENT) {
+                log_error(LOG, "sessions of removed clients go on until their list can be read");
                 return;
+        }
         list_each(w, &s->workers, struct worker, link)
         {
                 uint8_t key[CRYPTO_FINGERPRINT];
                 struct keys_entry e;
                 if (w->state == WORKER_BUSY && !w->gone && keys_unhex(w->grant.key, key) &&
-                    !keys_find(list, key, NULL, &e))
+                    (r < 0 || !keys_find(list, key, NULL, &e)))
                         worker_over(s, w,
                                     "its client was removed from this server's list of clients");
         }
-        mem_free(list);
+        if (!r)
+                mem_free(list);
 }
 
 void clients_rekeyed(struct supervisor *s, const struct gate_grant *grant)

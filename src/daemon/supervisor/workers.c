@@ -106,7 +106,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
 {
         list_remove(&w->link);
         pending_worker_ended(s, w);
-        accounts_end(s, w);
+        accounts_end(s, w, 0);
         child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
                 (void)file_close(w->control);
@@ -367,6 +367,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
         }
         if (busy)
                 audit_end(w, used, workers_why_ended(s, w->id[0], w->id[1]), how);
+        accounts_end(s, w, (uint64_t)(used->cpu_s * 1e9));
         /* A session was over before its worker became overdue, unless the supervisor ended it. */
         bool lost = w->over || w->stuck || (!overdue && (unclean || crashed));
         s->counts.lost += busy && !s->stopping && lost;

@@ -13,11 +13,11 @@
 #include "daemon/linux/tree.h"
 #include "daemon/linux/usage.h"
 #include "daemon/upkeep/caches.h"
-#include "os/account.h"
 #include "os/clock.h"
 #include "os/condition.h"
 #include "os/file.h"
 #include "os/folder.h"
+#include "os/host_user.h"
 #include "os/lock.h"
 #include "os/poll.h"
 #include "os/process/process.h"
@@ -398,13 +398,13 @@ int meter_main(const struct config_options *o, const char *memory_bytes, const c
         m.disk_max = config_option_number(o, CONFIG_session_disk) << 20;
         m.counts_tasks = config_option_number(o, CONFIG_session_processes) != 0;
         const char *name = config_option_text(o, CONFIG_user);
-        struct account account;
-        if (*name && !process_user() && account_find(name, &account)) {
+        struct host_user user;
+        if (*name && !process_user() && host_user_find(name, &user)) {
                 /* The workers' caches are below this home folder, as for the janitor. */
-                setenv("HOME", account.home, 1);
+                setenv("HOME", user.home, 1);
                 unsetenv("XDG_CACHE_HOME");
-                m.user = account.user;
-                m.group = account.group;
+                m.user = user.user;
+                m.group = user.group;
         }
         list_init(&m.sessions);
         condition_init(&m.changed);

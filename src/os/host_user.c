@@ -1,9 +1,9 @@
-#include "os/account.h"
+#include "os/host_user.h"
 
 #include <pwd.h>
 #include <stdio.h>
 
-bool account_find(const char *name, struct account *ret)
+bool host_user_find(const char *name, struct host_user *ret)
 {
         const struct passwd *user = getpwnam(name);
         if (!user)
