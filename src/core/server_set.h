@@ -14,7 +14,8 @@ enum {
 
 struct server_set {
         uint64_t words[CLIENT_SERVERS_MAX / 64];
-        uint64_t used; /* bit i: words[i] is not 0. Most sets are empty, and are asked for each command. */
+        uint64_t
+                used; /* bit i: words[i] is not 0. Most sets are empty, and are asked for each command. */
 };
 
 static inline bool server_set_has(const struct server_set *s, unsigned number)
