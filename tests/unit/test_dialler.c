@@ -415,7 +415,7 @@ static int start_dialler(void **state)
         char path[512];
         int pair[2];
         snprintf(path, sizeof(path), "%s/bin/spancld", getenv("SPANCL_BUILD_DIR"));
-        char *const argv[] = { path, (char[]){ "--dialler" }, NULL };
+        char *const argv[] = { path, (char[]){ "--dialler" }, (char[]){ "0" }, NULL };
         posix_spawn_file_actions_t files;
         assert_int_equal(
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
