@@ -1,4 +1,5 @@
 #include "core/command/action.h"
+#include "core/command/operands.h"
 
 #include "core/command/command.h"
 #include "core/command/enqueue.h"

@@ -1,4 +1,5 @@
 #include "core/command/enqueue.h"
+#include "core/command/operands.h"
 
 #include "core/client.h"
 #include "core/command/action.h"

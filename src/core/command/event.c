@@ -1,4 +1,5 @@
 #include "core/command/event.h"
+#include "core/command/operands.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,11 +1,11 @@
 #include "core/command/launch.h"
+#include "core/command/operands.h"
 
 #include "core/client.h"
 #include "core/command/command.h"
 #include "core/command/command_buffer.h"
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
-#include "core/command/transfer.h"
 #include "core/handle.h"
 #include "core/link/request.h"
 #include "core/link/server.h"

@@ -38,6 +38,12 @@ struct sent {
         int status;
 };
 
+/* A list of events that a message waits for; borrowed. */
+static inline struct wire_u64s ids_waits(const struct ids *ids)
+{
+        return (struct wire_u64s){ ids->few, ids->count };
+}
+
 /* Send the bytes as the transfer of m, whose message is sent. Its event, if any, is not complete
  * before they are sent. `keep`, which owns the memory, and `sent` may be NULL. */
 SP_NODISCARD int transfer_send(struct command *m, struct host_box from, cl_mem keep,
@@ -64,6 +70,10 @@ SP_NODISCARD int transfer_bring_read(struct session *session, cl_mem root, struc
 SP_NODISCARD int transfer_bring_write(struct session *session, cl_mem root, struct range part,
                                       const struct wire_buffer_write *m) REQUIRES(client_held);
 
+/* Send the message of transfer_bring_write for command m, and the bytes from the client's memory. */
+SP_NODISCARD int transfer_bring_host(struct command *m, cl_mem root, struct range part,
+                                     const struct wire_buffer_write *w) REQUIRES(client_held);
+
 /* Send from the client's memory the bytes that command `event` of `to` should have received from
  * another server. SP_E_GONE: they are not current in the client any more. */
 SP_NODISCARD int transfer_reroute_host(struct server *to, cl_mem root, struct range part,
@@ -78,8 +88,6 @@ void transfer_detach(cl_event e) REQUIRES(client_held);
 
 /* The server will not send the bytes that were asked for. */
 void transfers_server_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
-/* A command without an event has failed; if it brought data to the server, they are not there. */
-void arrival_failed(struct server *s, uint64_t event) REQUIRES(client_held);
 /* No bytes come: it was not asked for. */
 void incoming_cancel(struct client *c, uint64_t transfer) REQUIRES(client_held);
 /* Its command has failed: no bytes come, or all of them have. SP_E_PROTO: some have. */
@@ -107,15 +115,5 @@ int transfer_place(void *user, uint64_t transfer, uint64_t offset, bool inlined,
 int transfer_restart(void *user) REQUIRES(client_held);
 int transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
                      uint64_t *ret_below) REQUIRES(client_held);
-
-/* ---- the memory of commands --------------------------------------------------------------------- */
-
-/* The command uses these bytes of `mem`: it waits for copies of them that are on their way. If
- * `bring`, stale bytes are brought first. */
-SP_NODISCARD int command_use(struct command *m, cl_mem mem, struct range r, bool bring)
-        REQUIRES(client_held);
-
-/* The command, which is sent, writes these bytes. */
-SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r) REQUIRES(client_held);
 
 #endif

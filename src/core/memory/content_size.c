@@ -1,7 +1,7 @@
 #include "core/memory/content_size.h"
+#include "core/command/operands.h"
 
 #include "core/command/command.h"
-#include "core/command/transfer.h"
 #include "core/link/server.h"
 #include "core/memory/mem.h"
 #include "core/memory/placement.h"

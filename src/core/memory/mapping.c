@@ -1,4 +1,5 @@
 #include "core/memory/mapping.h"
+#include "core/command/operands.h"
 
 #include "base/mem.h"
 #include "core/client.h"

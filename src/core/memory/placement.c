@@ -424,3 +424,15 @@ void placement_fini(struct placement *p)
         mem_free(p->replicas);
         *p = (struct placement){ 0 };
 }
+
+struct ids replica_waits(const struct replica *at, struct range r, enum which_writers which)
+{
+        struct ids ids = { .count = 0 };
+        for (size_t i = 0; at && i < at->writer_count && ids.count < array_size(ids.few); i++) {
+                const struct writer *w = &at->writers[i];
+                bool meant = which == WRITERS_ALL || w->arrival == (which == WRITERS_ARRIVALS);
+                if (w->event && range_overlaps(w->range, r) && meant)
+                        ids.few[ids.count++] = w->event;
+        }
+        return ids;
+}

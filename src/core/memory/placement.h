@@ -154,6 +154,21 @@ void replica_collapse(struct replica *r, bool awaited, uint64_t event);
 /* Everything at a server is lost. */
 void placement_forget_server(struct placement *p, uint32_t server);
 
+/* Event ids, a few without allocation. */
+struct ids {
+        uint64_t few[PLACEMENT_WRITERS_MAX + 1];
+        size_t count;
+};
+
+enum which_writers {
+        WRITERS_ALL,
+        WRITERS_ARRIVALS, /* those that bring bytes */
+        WRITERS_OTHER,
+};
+
+/* Get the commands at the replica, which may be NULL, that wrote in r. */
+struct ids replica_waits(const struct replica *at, struct range r, enum which_writers which);
+
 void placement_fini(struct placement *p);
 
 #endif

@@ -1,4 +1,5 @@
 #include "core/memory/recorded_memory.h"
+#include "core/command/operands.h"
 
 #include "base/mem.h"
 #include "core/command/command.h"
