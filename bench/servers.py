@@ -65,6 +65,14 @@ def is_check(pid):
         return False
 
 
+def is_sensors(pid):
+    """It asks the drivers' libraries about devices."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == "spancld-sensors\n"
+    except OSError:
+        return False
+
+
 def is_janitor(pid):
     """It takes the files of ended sessions away."""
     try:
@@ -75,7 +83,7 @@ def is_janitor(pid):
 
 def children(pid):
     """A server's workers."""
-    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter, is_exporter)
+    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter, is_exporter, is_sensors)
     return [p for p in every_child(pid) if not any(other(p) for other in others)]
 
 
@@ -93,7 +101,8 @@ class Servers:
     """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
     ended by process id. Their log is kept, or goes to the descriptor `stderr`."""
 
-    def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp", stderr=None):
+    def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp", stderr=None,
+                 pass_fds=()):
         self.build = Path(build).resolve()
         self.processes = []
         self.ports = []
@@ -113,7 +122,7 @@ class Servers:
             read_end, write_end = os.pipe()
             command = [*prefix, str(self.build / "bin/spancld"), *self.listen(i),
                        "--ready-fd", str(write_end), *options]
-            process = subprocess.Popen(command, env=env, pass_fds=[write_end],
+            process = subprocess.Popen(command, env=env, pass_fds=[write_end, *pass_fds],
                                        stdin=subprocess.DEVNULL, stdout=self.log,
                                        stderr=self.log if stderr is None else stderr)
             os.close(write_end)

@@ -5,12 +5,23 @@ import sys
 import time
 import traceback
 
+HANG_S = 600  # a watchdog, not a claim about speed: with ThreadSanitizer on a busy host all takes long
+
 
 def is_claim(f):
     name = getattr(f, "__name__", "_")
     return (inspect.isfunction(f) and f.__module__ == "__main__" and name[0] != "_" and name.count("_") >= 2
             and all(p.default is not p.empty or p.kind == p.VAR_POSITIONAL
                     for p in inspect.signature(f).parameters.values()))
+
+
+def wait_for(condition, why):
+    """Wait for what the condition returns, and return it. `why`: a text, or a function that returns it, for a failure."""
+    deadline = time.monotonic() + HANG_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, why() if callable(why) else why
+        time.sleep(0.05)
+    return found
 
 
 def run(names, chained=False):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import claims
+from claims import wait_for
 from security import BUILD, HANG_S, NOBODY, Place, fails, works
 from servers import Servers, native_vendors
 
@@ -47,13 +48,6 @@ def session(p, port):
             yield program
         finally:
             program.kill()
-
-
-def wait_for(what, why):
-    deadline = time.monotonic() + HANG_S
-    while not what():
-        assert time.monotonic() < deadline, why
-        time.sleep(0.05)
 
 
 def sessions(p, port):

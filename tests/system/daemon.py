@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+from claims import wait_for  # noqa: E402
 from hosts import Hosts, may_make_hosts  # noqa: E402
 from relay import Relay  # noqa: E402
 from servers import Servers, children, every_child, native_vendors, zygote  # noqa: E402
@@ -373,13 +374,6 @@ def silent_connections_lock_nobody_out():
 
 
 # --- Processes that end ---------------------------------------------------------------------------
-
-def wait_for(condition, what):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
-
 
 def session_worker(server, before):
     """The worker that took the session which began after `before` was taken."""

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+from claims import wait_for  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -99,13 +99,6 @@ def left():
         except OSError:
             pass
     return found
-
-
-def wait_for(condition, what):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline, what() if callable(what) else what
-        time.sleep(0.05)
 
 
 def end(client):

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+from claims import wait_for  # noqa: E402
 import scrape  # noqa: E402
 from servers import Servers, children, every_child, is_check  # noqa: E402
 
@@ -21,13 +21,6 @@ BUILD = Path(sys.argv[1]).resolve()
 DRIVER = str(Path(sys.argv.pop(2)).resolve())
 HANG_S = 150  # a watchdog, not a claim about speed
 OUT = "is out of service after 3 failed checks"
-
-
-def wait_for(condition, what):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline, what() if callable(what) else what
-        time.sleep(0.05)
 
 
 class Sick:

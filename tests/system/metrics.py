@@ -25,16 +25,12 @@ BESIDE = 96   # descriptors of the exporter: 64 connections and its own
 
 
 def wait_for(condition, what):
-    deadline = time.monotonic() + HANG_S
-
     def holds():
         try:
             return condition()
         except scrape.Missing:
             return False
-    while not holds():
-        assert time.monotonic() < deadline, what() if callable(what) else what
-        time.sleep(0.05)
+    claims.wait_for(holds, what)
 
 
 class Served:

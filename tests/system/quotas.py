@@ -11,8 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-sys.path.insert(0, str(ROOT / "tests/system"))
 import claims  # noqa: E402
+from claims import wait_for  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -81,7 +81,7 @@ def wait_for(condition, server):
 
 def says(session, words):
     """The error callback runs on another thread than the call that fails."""
-    wait_for(lambda: words in session.do("said"), session.server)
+    wait_for(lambda: words in session.do("said"), session.server.log)
 
 
 def memory_is_shared_by_the_sessions_of_one_client():
@@ -91,7 +91,7 @@ def memory_is_shared_by_the_sessions_of_one_client():
         assert b.do("said") == "nothing"
         assert b.do("take 40") == FULL, server.log()
         says(b, "--client-memory")
-        wait_for(lambda: "--client-memory" in server.log(), server)
+        wait_for(lambda: "--client-memory" in server.log(), server.log)
         assert b.do("take 24") == "0", server.log()
         assert other.do("take 60") == "0", server.log()
         assert a.do("free") == "0"
@@ -109,7 +109,7 @@ def killed_sessions_leave_nothing_in_the_account():
             assert session.do("take 60") in ("0", FULL), server.log()
             session.kill()
         # The last of them has ended by the time that there is room for all.
-        wait_for(lambda: (s := server.session()).do("take 64") == "0" and s.end() is not None or s.kill(), server)
+        wait_for(lambda: (s := server.session()).do("take 64") == "0" and s.end() is not None or s.kill(), server.log)
 
 
 def more_sessions_than_a_client_may_have_are_refused():
@@ -131,7 +131,7 @@ def a_command_waits_for_memory_and_then_goes_on():
         a, b = server.session(), server.session()
         assert a.do("take 40") == "0", server.log()
         b.ask("take 40")
-        wait_for(lambda: "a command waits for device memory" in server.log(), server)
+        wait_for(lambda: "a command waits for device memory" in server.log(), server.log)
         assert b.process.poll() is None
         assert a.do("free") == "0"
         assert b.answer() == "0", server.log()
@@ -139,7 +139,7 @@ def a_command_waits_for_memory_and_then_goes_on():
         assert b.do("take 65") == FULL, server.log()
         # The end of a session makes room, too, also by a signal.
         a.ask("take 40")
-        wait_for(lambda: server.log().count("a command waits for device memory") == 2, server)
+        wait_for(lambda: server.log().count("a command waits for device memory") == 2, server.log)
         b.kill()
         assert a.answer() == "0", server.log()
         a.end()
@@ -163,7 +163,7 @@ def kernels_wait_when_the_device_time_is_used_up():
         a, other = server.session(), server.session(other=True)
         begin = time.monotonic()
         assert a.do("run 1500") == "0", server.log()  # or as long as it waits
-        wait_for(lambda: "of device time in 8 s (--client-time)" in server.log(), server)
+        wait_for(lambda: "of device time in 8 s (--client-time)" in server.log(), server.log)
         assert other.do("run 1") == "0", server.log()
         assert a.do("run 1") == "0", server.log()  # in the next window
         assert time.monotonic() - begin >= 4, server.log()

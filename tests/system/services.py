@@ -37,8 +37,6 @@ def sockets_of_the_service_manager_are_served():
             local.bind(path)
             local.listen()
             passed = f"exec 3<&{local.fileno()} 4<&{host.fileno()}; export LISTEN_FDS=2 LISTEN_FDNAMES=a:b; "
-            os.set_inheritable(local.fileno(), True)
-            os.set_inheritable(host.fileno(), True)
             port = host.getsockname()[1]
             sh = ("bash", "-c")
             options = ("--socket", path, "--log", "info")
@@ -49,27 +47,22 @@ def sockets_of_the_service_manager_are_served():
                 def listen(self, i):
                     return ["--listen", "127.0.0.1:1"]  # it does not count
 
-            before = subprocess.Popen
-            subprocess.Popen = lambda *a, pass_fds=(), **k: before(
-                *a, pass_fds=[*pass_fds, local.fileno(), host.fileno()], **k)
-            try:
-                with Activated(BUILD, 1, options, prefix=(*sh, passed + 'LISTEN_PID=$$ exec "$@"', "-"),
-                               vendors=native_vendors(folder)) as s:
-                    assert s.ports == [port], s.log_text()
-                    for address in f"localhost:{port}", f"unix:{path}":
-                        works, out = lists(address)
-                        assert works, out + s.log_text()
-                    assert "a socket of the service manager" in s.log_text()
-                assert Path(path).is_socket()  # the service manager removes it
-                # They are another process's.
-                with Servers(BUILD, 1, ("--log", "info"), prefix=(*sh, passed + 'LISTEN_PID=1 exec "$@"', "-"),
-                             vendors=native_vendors(folder)) as s:
-                    assert s.ports[0] != port and "service manager" not in s.log_text()
-                # A descriptor that is no socket.
-                done = run(*sh, 'exec 3</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"', "-", BUILD / "bin/spancld")
-                assert done.returncode == 1 and "descriptor 3 of the service manager" in done.stdout, done.stdout
-            finally:
-                subprocess.Popen = before
+            sockets = (local.fileno(), host.fileno())
+            with Activated(BUILD, 1, options, prefix=(*sh, passed + 'LISTEN_PID=$$ exec "$@"', "-"),
+                           vendors=native_vendors(folder), pass_fds=sockets) as s:
+                assert s.ports == [port], s.log_text()
+                for address in f"localhost:{port}", f"unix:{path}":
+                    works, out = lists(address)
+                    assert works, out + s.log_text()
+                assert "a socket of the service manager" in s.log_text()
+            assert Path(path).is_socket()  # the service manager removes it
+            # They are another process's.
+            with Servers(BUILD, 1, ("--log", "info"), prefix=(*sh, passed + 'LISTEN_PID=1 exec "$@"', "-"),
+                         vendors=native_vendors(folder), pass_fds=sockets) as s:
+                assert s.ports[0] != port and "service manager" not in s.log_text()
+            # A descriptor that is no socket.
+            done = run(*sh, 'exec 3</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"', "-", BUILD / "bin/spancld")
+            assert done.returncode == 1 and "descriptor 3 of the service manager" in done.stdout, done.stdout
 
 
 def pocld_understands_its_options_and_variables():

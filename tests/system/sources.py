@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+from claims import wait_for  # noqa: E402
 from hosts import Hosts, may_make_hosts  # noqa: E402
 from servers import Servers, every_child, native_vendors  # noqa: E402
 

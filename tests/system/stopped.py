@@ -98,8 +98,9 @@ def ends_right(*which):
         for run in runs:
             _, err = run.client.communicate(timeout=HANG_S)
             assert run.client.returncode == 0, f"{run.client.returncode}: {err}{run.server.log_text()}"
-            if took < 25:  # less than SPANCL_ANSWER_TIMEOUT; the host acknowledges, so no link is lost
-                assert not err, err
+            # Less than SPANCL_ANSWER_TIMEOUT: the host acknowledges, so no link is lost.
+            assert took >= 25 or not err, err
+        return took
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
@@ -112,8 +113,10 @@ def processes_that_stop_cost_no_link():
         for victim in VICTIMS:
             ends_right(*((victim, name) for name in PROGRAMS))
     else:
-        ends_right(("worker", "transfers"), ("worker", "flow"), ("server", "commands"),
-                                 ("proxy", "transfers"))
+        took = ends_right(("worker", "transfers"), ("worker", "flow"), ("server", "commands"), ("proxy", "transfers"))
+        if took >= 25:
+            return "slow: warnings were not checked"
+    return None
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import claims
-from daemon import (BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for)
+from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for
 
 ACTOR = str(BUILD / "bin/system_actor")
 
