@@ -3,7 +3,7 @@
 
 #include <CL/cl_ext.h>
 
-#include "api.h"
+#include "usm.h"
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
@@ -18,36 +18,6 @@ enum { N = 20000 };
 
 static cl_uint host[N], back[N];
 
-static clDeviceMemAllocINTEL_fn device_alloc;
-static clMemFreeINTEL_fn free_now;
-static clMemBlockingFreeINTEL_fn free_blocking;
-static clGetMemAllocInfoINTEL_fn alloc_info;
-static clSetKernelArgMemPointerINTEL_fn set_pointer;
-static clEnqueueMemFillINTEL_fn mem_fill;
-static clEnqueueMemcpyINTEL_fn mem_copy;
-static clEnqueueMigrateMemINTEL_fn migrate;
-static clEnqueueMemAdviseINTEL_fn advise;
-
-static void *find(const struct api *a, const char *name)
-{
-        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, name);
-        CHECK(f);
-        return f;
-}
-
-static void find_all(const struct api *a)
-{
-        device_alloc = (clDeviceMemAllocINTEL_fn)find(a, "clDeviceMemAllocINTEL");
-        free_now = (clMemFreeINTEL_fn)find(a, "clMemFreeINTEL");
-        free_blocking = (clMemBlockingFreeINTEL_fn)find(a, "clMemBlockingFreeINTEL");
-        alloc_info = (clGetMemAllocInfoINTEL_fn)find(a, "clGetMemAllocInfoINTEL");
-        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(a, "clSetKernelArgMemPointerINTEL");
-        mem_fill = (clEnqueueMemFillINTEL_fn)find(a, "clEnqueueMemFillINTEL");
-        mem_copy = (clEnqueueMemcpyINTEL_fn)find(a, "clEnqueueMemcpyINTEL");
-        migrate = (clEnqueueMigrateMemINTEL_fn)find(a, "clEnqueueMigrateMemINTEL");
-        advise = (clEnqueueMemAdviseINTEL_fn)find(a, "clEnqueueMemAdviseINTEL");
-}
-
 static void *alloc(struct api *a, cl_uint device, size_t size)
 {
         cl_int err = 1;
@@ -55,16 +25,6 @@ static void *alloc(struct api *a, cl_uint device, size_t size)
         OK(err);
         CHECK(p && (uintptr_t)p % 128 == 0);
         return p;
-}
-
-static void run(cl_command_queue q, cl_kernel k, size_t count)
-{
-        OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &count, NULL, 0, NULL, NULL));
-}
-
-static void set_uint(cl_kernel k, cl_uint index, cl_uint value)
-{
-        OK(clSetKernelArg(k, index, sizeof(value), &value));
 }
 
 /* In every direction, in the middle, between devices; fills; kernels with pointers into the middle. */
@@ -348,7 +308,7 @@ int main(void)
                 if (!(can & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL))
                         return 77;
         }
-        find_all(&a);
+        usm_find(&a);
         cl_program program = api_build(&a, source, "");
         copies(&a, program);
         reached(&a, program, 0);

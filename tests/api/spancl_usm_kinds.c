@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "api.h"
+#include "usm.h"
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
@@ -17,20 +17,6 @@ static const char source[] =
         "__kernel void value(ulong x, __local uint *l, __global uint *p) { *p = x; }\n";
 
 static const char name[] = "cl_intel_unified_shared_memory";
-
-static clDeviceMemAllocINTEL_fn device_alloc;
-static clMemFreeINTEL_fn free_now;
-static clGetMemAllocInfoINTEL_fn alloc_info;
-static clSetKernelArgMemPointerINTEL_fn set_pointer;
-static clEnqueueMemFillINTEL_fn mem_fill;
-static clEnqueueMemcpyINTEL_fn mem_copy;
-
-static void *find(const struct api *a, const char *function)
-{
-        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, function);
-        CHECK(f);
-        return f;
-}
 
 static void *alloc(cl_context x, cl_device_id d, size_t size)
 {
@@ -91,9 +77,6 @@ static int look(cl_device_id d)
 /* The context has devices of this process and of servers. */
 static void not_offered(struct api *a, cl_kernel k)
 {
-        clHostMemAllocINTEL_fn host_alloc = (clHostMemAllocINTEL_fn)find(a, "clHostMemAllocINTEL");
-        clSharedMemAllocINTEL_fn shared_alloc =
-                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
         cl_context x = a->context;
         const cl_bool yes = CL_TRUE;
         EXPECT_ERROR(CL_INVALID_CONTEXT, host_alloc(NULL, NULL, 64, 0, &error));
@@ -190,21 +173,17 @@ static void kinds(struct api *a, cl_kernel k, cl_kernel value)
         EXPECT(CL_INVALID_VALUE, mem_copy(q, CL_TRUE, other, here, 8, 0, NULL, NULL));
         EXPECT(CL_INVALID_VALUE, free_now(x, other));
         cl_mem buffer = api_buffer(a, 0, 64, NULL);
-        clSharedMemAllocINTEL_fn shared_alloc =
-                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
         cl_int can_share;
         void *shared = shared_alloc(y, NULL, NULL, 64, 0, &can_share);
-        if (shared) {
-                EXPECT(CL_INVALID_VALUE,
-                       clEnqueueSVMMemcpy(q, CL_TRUE, here, shared, 8, 0, NULL, NULL));
-                EXPECT(CL_INVALID_VALUE,
-                       clEnqueueReadBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
-                EXPECT(CL_INVALID_VALUE,
-                       clEnqueueWriteBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
-                EXPECT_ERROR(CL_INVALID_HOST_PTR,
-                             clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, 64, shared, &error));
-                OK(free_now(y, shared));
-        }
+        OK(can_share);
+        EXPECT(CL_INVALID_VALUE, clEnqueueSVMMemcpy(q, CL_TRUE, here, shared, 8, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueReadBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
+        EXPECT(CL_INVALID_VALUE,
+               clEnqueueWriteBuffer(q, buffer, CL_TRUE, 0, 64, shared, 0, NULL, NULL));
+        EXPECT_ERROR(CL_INVALID_HOST_PTR,
+                     clCreateBuffer(x, CL_MEM_COPY_HOST_PTR, 64, shared, &error));
+        OK(free_now(y, shared));
         OK(clReleaseMemObject(buffer));
         OK(free_now(y, other));
         OK(clReleaseContext(y));
@@ -223,8 +202,6 @@ static void beside_one_without(struct api *a, cl_uint none)
         const cl_bool yes = CL_TRUE;
         const size_t one = 1;
         cl_uint x = 5, n[2] = { 0, 32 };
-        clSharedMemAllocINTEL_fn shared_alloc =
-                (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
         two.context = clCreateContext(NULL, 2, two.devices, NULL, NULL, &err);
         OK(err);
         for (int i = 0; i < 2; i++) {
@@ -282,12 +259,7 @@ int main(void)
         for (cl_uint i = 0; i < a.count; i++)
                 with += look(a.devices[i]) != 0;
         CHECK(with < a.count);
-        device_alloc = (clDeviceMemAllocINTEL_fn)find(&a, "clDeviceMemAllocINTEL");
-        free_now = (clMemFreeINTEL_fn)find(&a, "clMemFreeINTEL");
-        alloc_info = (clGetMemAllocInfoINTEL_fn)find(&a, "clGetMemAllocInfoINTEL");
-        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(&a, "clSetKernelArgMemPointerINTEL");
-        mem_fill = (clEnqueueMemFillINTEL_fn)find(&a, "clEnqueueMemFillINTEL");
-        mem_copy = (clEnqueueMemcpyINTEL_fn)find(&a, "clEnqueueMemcpyINTEL");
+        usm_find(&a);
         cl_program program = api_build(&a, source, "");
         cl_kernel k = api_kernel(program, "add"), value = api_kernel(program, "value");
         if (look(a.devices[0])) {

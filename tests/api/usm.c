@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "api.h"
+#include "usm.h"
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
@@ -20,40 +20,6 @@ static const char source[] =
         "__kernel void nothing(__global uint *p) { }\n";
 
 enum { N = 100000, PAGE = 4096 };
-
-static clHostMemAllocINTEL_fn host_alloc;
-static clSharedMemAllocINTEL_fn shared_alloc;
-static clDeviceMemAllocINTEL_fn device_alloc;
-static clMemFreeINTEL_fn free_now;
-static clMemBlockingFreeINTEL_fn free_blocking;
-static clGetMemAllocInfoINTEL_fn alloc_info;
-static clSetKernelArgMemPointerINTEL_fn set_pointer;
-static clEnqueueMemFillINTEL_fn mem_fill;
-static clEnqueueMemcpyINTEL_fn mem_copy;
-static clEnqueueMigrateMemINTEL_fn migrate;
-static clEnqueueMemAdviseINTEL_fn advise;
-
-static void *find(const struct api *a, const char *name)
-{
-        void *f = clGetExtensionFunctionAddressForPlatform(a->platform, name);
-        CHECK(f);
-        return f;
-}
-
-static void find_all(const struct api *a)
-{
-        host_alloc = (clHostMemAllocINTEL_fn)find(a, "clHostMemAllocINTEL");
-        shared_alloc = (clSharedMemAllocINTEL_fn)find(a, "clSharedMemAllocINTEL");
-        device_alloc = (clDeviceMemAllocINTEL_fn)find(a, "clDeviceMemAllocINTEL");
-        free_now = (clMemFreeINTEL_fn)find(a, "clMemFreeINTEL");
-        free_blocking = (clMemBlockingFreeINTEL_fn)find(a, "clMemBlockingFreeINTEL");
-        alloc_info = (clGetMemAllocInfoINTEL_fn)find(a, "clGetMemAllocInfoINTEL");
-        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find(a, "clSetKernelArgMemPointerINTEL");
-        mem_fill = (clEnqueueMemFillINTEL_fn)find(a, "clEnqueueMemFillINTEL");
-        mem_copy = (clEnqueueMemcpyINTEL_fn)find(a, "clEnqueueMemcpyINTEL");
-        migrate = (clEnqueueMigrateMemINTEL_fn)find(a, "clEnqueueMigrateMemINTEL");
-        advise = (clEnqueueMemAdviseINTEL_fn)find(a, "clEnqueueMemAdviseINTEL");
-}
 
 /* `device` API_DEVICES_MAX: host memory; one more: shared memory of no device. */
 static void *alloc(struct api *a, cl_uint device, size_t size)
@@ -67,16 +33,6 @@ static void *alloc(struct api *a, cl_uint device, size_t size)
         OK(err);
         CHECK(p && (uintptr_t)p % 128 == 0);
         return p;
-}
-
-static void run(cl_command_queue q, cl_kernel k, size_t count)
-{
-        OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &count, NULL, 0, NULL, NULL));
-}
-
-static void set_uint(cl_kernel k, cl_uint index, cl_uint value)
-{
-        OK(clSetKernelArg(k, index, sizeof(value), &value));
 }
 
 /* The host and the devices write one after the other. */
@@ -250,8 +206,6 @@ static void threads(struct api *a, cl_program program)
 {
         pthread_t all[THREADS];
         struct worker workers[THREADS];
-        if (a->count > 1) /* several memories: a kernel counts as a writer of all of them */
-                return;
         for (cl_uint i = 0; i < THREADS; i++) {
                 workers[i] = (struct worker){ a, program, i };
                 CHECK(pthread_create(&all[i], NULL, work, &workers[i]) == 0);
@@ -533,7 +487,7 @@ int main(void)
                 fprintf(stderr, "no unified shared memory\n");
                 return 77;
         }
-        find_all(&a);
+        usm_find(&a);
         cl_program program = api_build(&a, source, "");
         queries(&a);
         errors(&a);
@@ -544,8 +498,19 @@ int main(void)
         hints(&a);
         own_protection(&a, program);
         large(&a, program);
-        threads(&a, program);
         OK(clReleaseProgram(program));
+
+        /* One device: with several memories a kernel counts as a writer of all of them. */
+        struct api one = { .platform = a.platform, .devices = { a.devices[0] }, .count = 1 };
+        cl_int err;
+        one.context = clCreateContext(NULL, 1, one.devices, NULL, NULL, &err);
+        OK(err);
+        one.queues[0] = clCreateCommandQueue(one.context, one.devices[0], 0, &err);
+        OK(err);
+        program = api_build(&one, source, "");
+        threads(&one, program);
+        OK(clReleaseProgram(program));
+        api_close(&one);
         api_close(&a);
         return 0;
 }

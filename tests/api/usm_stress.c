@@ -3,7 +3,7 @@
 
 #include <CL/cl_ext.h>
 
-#include "api.h"
+#include "usm.h"
 
 static const char source[] =
         "__kernel void add(__global uint *p, uint x) { p[get_global_id(0)] += x; }\n"
@@ -23,21 +23,6 @@ static struct api a;
 static cl_kernel add, through;
 static cl_event last; /* of the last command */
 static uint64_t state;
-
-static clHostMemAllocINTEL_fn host_alloc;
-static clSharedMemAllocINTEL_fn shared_alloc;
-static clDeviceMemAllocINTEL_fn device_alloc;
-static clMemBlockingFreeINTEL_fn free_blocking;
-static clSetKernelArgMemPointerINTEL_fn set_pointer;
-static clEnqueueMemFillINTEL_fn mem_fill;
-static clEnqueueMemcpyINTEL_fn mem_copy;
-
-static void *find(const char *name)
-{
-        void *f = clGetExtensionFunctionAddressForPlatform(a.platform, name);
-        CHECK(f);
-        return f;
-}
 
 static size_t below(size_t n)
 {
@@ -221,13 +206,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "no unified shared memory\n");
                 return 77;
         }
-        host_alloc = (clHostMemAllocINTEL_fn)find("clHostMemAllocINTEL");
-        shared_alloc = (clSharedMemAllocINTEL_fn)find("clSharedMemAllocINTEL");
-        device_alloc = (clDeviceMemAllocINTEL_fn)find("clDeviceMemAllocINTEL");
-        free_blocking = (clMemBlockingFreeINTEL_fn)find("clMemBlockingFreeINTEL");
-        set_pointer = (clSetKernelArgMemPointerINTEL_fn)find("clSetKernelArgMemPointerINTEL");
-        mem_fill = (clEnqueueMemFillINTEL_fn)find("clEnqueueMemFillINTEL");
-        mem_copy = (clEnqueueMemcpyINTEL_fn)find("clEnqueueMemcpyINTEL");
+        usm_find(&a);
         state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
         cl_program program = api_build(&a, source, "");
         add = api_kernel(program, "add");
