@@ -44,7 +44,10 @@ void json_put_bytes(struct json_writer *w, const char *name, struct bytes text)
 
 void json_put_text(struct json_writer *w, const char *name, const char *text)
 {
-        json_put_bytes(w, name, bytes_str(text));
+        if (text)
+                json_put_bytes(w, name, bytes_str(text));
+        else
+                json_put_null(w, name);
 }
 
 void json_put_u64(struct json_writer *w, const char *name, uint64_t value)

@@ -26,6 +26,7 @@ void json_begin(struct json_writer *w, const char *name, char bracket);
 void json_end(struct json_writer *w, char bracket);
 /* Texts may have any bytes (base/quote.h). */
 void json_put_bytes(struct json_writer *w, const char *name, struct bytes text);
+/* NULL is written as null. */
 void json_put_text(struct json_writer *w, const char *name, const char *text);
 void json_put_u64(struct json_writer *w, const char *name, uint64_t value);
 /* With this number of digits behind the point. A value that is no number becomes null. */

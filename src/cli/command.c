@@ -44,8 +44,8 @@ static const struct command commands[] = {
           command_use },
         { "doctor", "[HOST[:PORT]...] [--json]",
           "check all that a program needs to compute on servers, and say what to do about each fault; without "
-          "HOST: on every configured server. The exit status is 0 if there is no fault. The keys of --json are "
-          "check, state (ok, warning or fault), text, remedy, and server in checks of one",
+          "HOST: on every configured server. The exit status is 0 if there is no fault. docs/JSON.md has the keys of "
+          "--json",
           command_doctor },
         { "discover", "[--watch] [--json] [SOURCES]",
           "show the servers that discovery finds, and which ones this user may use; SOURCES are those "

@@ -82,10 +82,7 @@ static int print_json(void)
                 json_put_text(&w, "value", config_text(id));
                 json_put_text(&w, "default", e->fallback);
                 json_put_text(&w, "origin", origin);
-                if (ok)
-                        json_put_null(&w, "error");
-                else
-                        json_put_text(&w, "error", error ? error : "out of memory");
+                json_put_text(&w, "error", ok ? NULL : error ? error : "out of memory");
                 json_end(&w, '}');
                 json_line(&w);
                 wrong += !ok;

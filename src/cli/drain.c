@@ -33,6 +33,11 @@ static int drain(const struct server_spec *spec)
         struct address named, path;
         char text[ADDRESS_MAX];
         const char *address = spec->address;
+        if (spec->in_process) {
+                fprintf(stderr, "spancl: %s: devices of this process can't be drained\n",
+                        spec->name);
+                return SP_E_INVAL;
+        }
         int r = greet(address, DIAL_LOOK, &reply);
         bool knows_user =
                 address_parse(spec->address, &named) == 0 && named.ops->caps & TRANSPORT_KNOWS_USER;
@@ -62,7 +67,7 @@ int command_drain(int argc, char **argv)
         if (options_servers(argc ? argv[0] : "localhost", &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
-                failed += servers[i].in_process || drain(&servers[i]) < 0;
+                failed += drain(&servers[i]) < 0;
         config_servers_free(servers, count);
         return failed ? 1 : 0;
 }

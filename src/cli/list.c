@@ -218,13 +218,12 @@ static void json_listing(const struct listing *l)
         json_begin(&w, NULL, '{');
         json_put_text(&w, "server", l->spec->name);
         json_put_bool(&w, "reachable", !*l->error);
+        json_put_text(&w, "error", *l->error ? l->error : NULL);
         if (*l->error) {
-                json_put_text(&w, "error", l->error);
                 json_end(&w, '}');
                 json_line(&w);
                 return;
         }
-        json_put_null(&w, "error");
         json_put_text(&w, "transport", remote_transport(l->remote));
         json_put_real(&w, "round_trip_ns", l->round_trip_us * 1000, 0);
         put_speed(&w, "write_bytes_per_s", l->speed.write);
@@ -233,10 +232,7 @@ static void json_listing(const struct listing *l)
         for (struct bytes left = l->devices; next_device(l, &left, &number, &d);)
                 json_device(&w, &d);
         json_end(&w, ']');
-        json_begin(&w, "notices", '[');
-        for (size_t i = 0; i < l->snapshot.notice_count; i++)
-                json_put_text(&w, NULL, l->snapshot.notices[i].text);
-        json_end(&w, ']');
+        snapshot_json_notices(&w, &l->snapshot);
         json_begin(&w, "links", '[');
         for (size_t i = 0; i < l->link_count; i++) {
                 json_begin(&w, NULL, '{');

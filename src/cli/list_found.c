@@ -59,12 +59,8 @@ static int add_device(struct listing *l, struct bytes info)
         *d = (struct device){ .server = l->server_count - 1 };
         get_text(info, CL_DEVICE_NAME, d->name);
         get_text(info, CL_DEVICE_VENDOR, vendor);
-        struct bytes v;
-        d->memory = info_find(info, CL_DEVICE_GLOBAL_MEM_SIZE, &v) && v.size == 8
-                            ? bytes_get_u64(v.data)
-                            : 0;
-        cl_device_type type =
-                info_find(info, CL_DEVICE_TYPE, &v) && v.size == 8 ? bytes_get_u64(v.data) : 0;
+        d->memory = info_u64(info, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
+        cl_device_type type = info_u64(info, CL_DEVICE_TYPE, 0);
         d->why = device_filter_refuses(&l->filter, &(struct device_traits){ .type = type,
                                                                             .vendor = vendor,
                                                                             .name = d->name,
@@ -114,30 +110,35 @@ static int add_configured(struct listing *l, int timeout_ms)
         struct server_spec *specs;
         size_t count;
         int r = options_servers(NULL, &specs, &count);
-        for (size_t i = 0; r == 0 && i < count; i++) {
-                struct server *s = specs[i].implied ? NULL : add_server(l);
-                if (!s)
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < count; i++) {
+                if (specs[i].implied)
                         continue; /* nobody has named it */
+                struct server *s = add_server(l);
+                if (!s) {
+                        r = SP_E_NOMEM;
+                        break;
+                }
                 snprintf(s->title, sizeof(s->title), "%s, configured", specs[i].name);
                 (void)!ask(l, s, &specs[i], timeout_ms);
         }
-        if (r == 0)
-                config_servers_free(specs, count);
+        config_servers_free(specs, count);
         return r;
 }
 
-static void add_found(struct listing *l, const struct discover_item *item, int timeout_ms)
+static int add_found(struct listing *l, const struct discover_item *item, int timeout_ms)
 {
         struct server *s = add_server(l);
         char place[DISCOVER_PLACE_MAX], state[DISCOVER_TEXT_MAX];
         if (!s)
-                return;
+                return SP_E_NOMEM;
         snprintf(s->title, sizeof(s->title), "%s (%s), by %.60s", item->record.name,
                  discover_place(&item->record, place), item->source);
         snprintf(s->state, sizeof(s->state), "%s, load %" PRIu64, discover_state(item, state),
                  item->record.load);
         if (item->use != DISCOVERED_USED && item->use != DISCOVERED_USED_HERE)
-                return;
+                return 0;
         int r = SP_E_LINK;
         for (unsigned i = 0; r < 0 && i < item->record.address_count; i++) {
                 struct server_spec spec;
@@ -146,6 +147,7 @@ static void add_found(struct listing *l, const struct discover_item *item, int t
                 r = ask(l, s, &spec, timeout_ms);
                 server_spec_fini(&spec);
         }
+        return 0; /* a server that does not answer says so in the list */
 }
 
 /* Does `a` stand in front of `b`, which came before it? */
@@ -215,7 +217,9 @@ int list_found(int timeout_ms)
                 return 2;
         int r = add_configured(&l, timeout_ms);
         for (size_t i = 0; r == 0 && i < count; i++)
-                add_found(&l, &items[i], timeout_ms);
+                r = add_found(&l, &items[i], timeout_ms);
+        if (r == SP_E_NOMEM)
+                fprintf(stderr, "spancl: out of memory\n");
         if (r == 0) {
                 choose(&l);
                 print(&l);

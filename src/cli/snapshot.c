@@ -36,13 +36,11 @@ static void copy_of(struct bytes block, uint32_t key, char ret[SNAPSHOT_NAME])
 }
 
 /* Make room for one more element of `size` bytes, and return it, zeroed. NULL: there are too many. */
-static void *append(struct snapshot *s, void *array, size_t *count, size_t max, size_t size)
+static void *append(void *array, size_t *count, size_t max, size_t size)
 {
         char **all = array, *more = *count < max ? mem_realloc(*all, (*count + 1) * size) : NULL;
-        if (!more) {
-                s->short_of_memory = true;
+        if (!more)
                 return NULL;
-        }
         *all = more;
         memset(more + *count * size, 0, size);
         return more + (*count)++ * size;
@@ -51,7 +49,6 @@ static void *append(struct snapshot *s, void *array, size_t *count, size_t max, 
 static void take_server(struct snapshot *s, struct bytes server)
 {
         struct info_entry e;
-        s->told = true;
         s->up_ns = info_u64(server, INFO_SERVER_UP_NS, 0);
         s->sessions_max = info_u64(server, INFO_SERVER_SESSIONS_MAX, 0);
         s->begun = info_u64(server, INFO_SERVER_SESSIONS_BEGUN, 0);
@@ -66,7 +63,7 @@ static void take_server(struct snapshot *s, struct bytes server)
 static void take_device(struct snapshot *s, struct bytes device)
 {
         struct snapshot_device *d =
-                append(s, &s->devices, &s->device_count, SNAPSHOT_DEVICES, sizeof(*d));
+                append(&s->devices, &s->device_count, SNAPSHOT_DEVICES, sizeof(*d));
         if (!d)
                 return;
         *d = (struct snapshot_device){
@@ -85,7 +82,7 @@ static void take_device(struct snapshot *s, struct bytes device)
 static void take_notice(struct snapshot *s, struct bytes text)
 {
         struct snapshot_notice *n =
-                append(s, &s->notices, &s->notice_count, SNAPSHOT_DEVICES, sizeof(*n));
+                append(&s->notices, &s->notice_count, SNAPSHOT_DEVICES, sizeof(*n));
         if (n)
                 copy(n->text, sizeof(n->text), text);
 }
@@ -96,7 +93,7 @@ static struct snapshot_session *session_of(struct snapshot *s, const struct wire
                 if (s->sessions[i].process == m->process)
                         return &s->sessions[i];
         struct snapshot_session *new =
-                append(s, &s->sessions, &s->count, SNAPSHOT_SESSIONS, sizeof(*new));
+                append(&s->sessions, &s->count, SNAPSHOT_SESSIONS, sizeof(*new));
         if (!new)
                 return NULL;
         new->process = m->process;
@@ -106,7 +103,7 @@ static struct snapshot_session *session_of(struct snapshot *s, const struct wire
 
 static void take_use(struct snapshot *s, struct snapshot_session *of, struct bytes use)
 {
-        struct snapshot_use *u = append(s, &of->uses, &of->use_count, SNAPSHOT_USES, sizeof(*u));
+        struct snapshot_use *u = append(&of->uses, &of->use_count, SNAPSHOT_USES, sizeof(*u));
         if (!u)
                 return;
         u->number = info_u64(use, INFO_USE_DEVICE, 0);
@@ -138,8 +135,7 @@ static void take_origin(struct snapshot_session *to, struct bytes origin)
 
 static void take_link(struct snapshot *s, struct snapshot_session *of, struct bytes link)
 {
-        struct snapshot_link *l =
-                append(s, &of->links, &of->link_count, SNAPSHOT_LINKS, sizeof(*l));
+        struct snapshot_link *l = append(&of->links, &of->link_count, SNAPSHOT_LINKS, sizeof(*l));
         if (!l)
                 return;
         l->peer = info_u64(link, INFO_LINK_PEER, 0);
@@ -188,8 +184,9 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-const struct snapshot_session *snapshot_before(const struct snapshot *old,
-                                               const struct snapshot_session *s)
+/* Find the same session in an earlier snapshot of the same server. NULL: it is new, or there is none. */
+static const struct snapshot_session *snapshot_before(const struct snapshot *old,
+                                                      const struct snapshot_session *s)
 {
         for (size_t i = 0; old && i < old->count; i++)
                 if (old->sessions[i].process == s->process)
@@ -197,7 +194,8 @@ const struct snapshot_session *snapshot_before(const struct snapshot *old,
         return NULL;
 }
 
-uint64_t snapshot_bytes(const struct snapshot_session *s, int way)
+/* Bytes of all links of the session together, `way` 0: sent, 1: received. */
+static uint64_t snapshot_bytes(const struct snapshot_session *s, int way)
 {
         uint64_t sum = 0;
         for (size_t i = 0; i < s->link_count; i++)
@@ -323,6 +321,14 @@ static void put_session(struct json_writer *w, const struct snapshot *old,
         json_end(w, '}');
 }
 
+void snapshot_json_notices(struct json_writer *w, const struct snapshot *s)
+{
+        json_begin(w, "notices", '[');
+        for (size_t i = 0; i < s->notice_count; i++)
+                json_put_text(w, NULL, s->notices[i].text);
+        json_end(w, ']');
+}
+
 void snapshot_json(struct json_writer *w, const struct snapshot *old, const struct snapshot *now)
 {
         json_put_u64(w, "up_ns", now->up_ns);
@@ -335,10 +341,7 @@ void snapshot_json(struct json_writer *w, const struct snapshot *old, const stru
         for (size_t i = 0; i < now->device_count; i++)
                 put_device(w, &now->devices[i]);
         json_end(w, ']');
-        json_begin(w, "notices", '[');
-        for (size_t i = 0; i < now->notice_count; i++)
-                json_put_text(w, NULL, now->notices[i].text);
-        json_end(w, ']');
+        snapshot_json_notices(w, now);
         json_begin(w, "sessions", '[');
         for (size_t i = 0; i < now->count; i++)
                 put_session(w, old, now, &now->sessions[i]);

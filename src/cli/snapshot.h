@@ -61,14 +61,13 @@ struct snapshot_session {
 struct snapshot {
         uint64_t taken_ns; /* of clock_now_ns; the caller sets it */
         uint64_t up_ns, sessions_max, begun, lost, refused;
-        bool draining, told; /* the server has told about itself */
+        bool draining;
         struct snapshot_device *devices;
         size_t device_count;
         struct snapshot_session *sessions; /* as the server names them */
         size_t count;
         struct snapshot_notice *notices;
         size_t notice_count;
-        bool short_of_memory; /* something is missing */
 };
 
 /* Zeroed memory is an empty one. */
@@ -76,13 +75,6 @@ void snapshot_fini(struct snapshot *s);
 
 /* Take one message, whose records are well formed (info_check). Unknown and malformed records in it are ignored. */
 void snapshot_take(struct snapshot *s, const struct wire_session_stats *m);
-
-/* Find the same session in an earlier snapshot of the same server. NULL: it is new, or there is none. */
-const struct snapshot_session *snapshot_before(const struct snapshot *old,
-                                               const struct snapshot_session *s);
-
-/* Bytes of all links of the session together, `way` 0: sent, 1: received. */
-uint64_t snapshot_bytes(const struct snapshot_session *s, int way);
 
 /* The share of the time, in percent, in which the session used this device, since `old` or, without it, since the
  * session began. Negative: not known. */
@@ -92,6 +84,9 @@ double snapshot_busy(const struct snapshot *old, const struct snapshot *now,
 /* Bytes per second, in the same way. */
 double snapshot_rate(const struct snapshot *old, const struct snapshot *now,
                      const struct snapshot_session *s, int way);
+
+/* Write the member "notices". */
+void snapshot_json_notices(struct json_writer *w, const struct snapshot *s);
 
 /* Write the members of a server's object (docs/JSON.md). `old`: NULL, or the one before. */
 void snapshot_json(struct json_writer *w, const struct snapshot *old, const struct snapshot *now);

@@ -57,17 +57,23 @@ static void ask(struct sampler *s)
         wakeup_set(t->wake);
 }
 
+/* Sleep until the next time to ask. Times that have passed are left out. */
+static void sleep_until_next(uint64_t *next_ns)
+{
+        uint64_t now = clock_now_ns();
+        *next_ns += EACH_NS;
+        *next_ns = *next_ns > now ? *next_ns : now + EACH_NS;
+        (void)thread_sleep(*next_ns - now);
+}
+
 static void *run(void *arg)
 {
         struct sampler *s = arg;
         uint64_t next_ns = clock_now_ns();
         do {
                 ask(s);
-                next_ns += EACH_NS;
-                uint64_t now = clock_now_ns();
-                next_ns = next_ns > now ? next_ns : now + EACH_NS;
                 if (s->top->again)
-                        (void)thread_sleep(next_ns - now);
+                        sleep_until_next(&next_ns);
         } while (s->top->again);
         return NULL;
 }
@@ -101,10 +107,7 @@ static void print_json(const struct top_server *t)
         json_begin(&w, NULL, '{');
         json_put_text(&w, "server", t->spec->name);
         json_put_bool(&w, "reachable", t->reachable);
-        if (t->reachable)
-                json_put_null(&w, "error");
-        else
-                json_put_text(&w, "error", t->text);
+        json_put_text(&w, "error", t->reachable ? NULL : t->text);
         if (t->reachable)
                 snapshot_json(&w, t->old.taken_ns ? &t->old : NULL, &t->now);
         json_end(&w, '}');
@@ -140,10 +143,8 @@ static size_t print(struct top *t, bool json, bool once)
         uint64_t next_ns = clock_now_ns();
         do {
                 failed = print_all(t, json);
-                next_ns += EACH_NS;
-                uint64_t now = clock_now_ns();
-                if (!once && next_ns > now)
-                        (void)thread_sleep(next_ns - now);
+                if (!once)
+                        sleep_until_next(&next_ns);
         } while (!once && !ferror(stdout));
         return failed;
 }

@@ -1,3 +1,5 @@
+#include "cli/top_table.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -5,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/top_table.h"
 #include "os/clock.h"
 #include "os/date.h"
 #include "proto/info.h"
@@ -350,7 +351,8 @@ static void choose(int width, int ret_widths[TOP_COLUMNS])
                         used += 1 + columns[c].width;
                 }
 full:
-        for (int more = width - used; more > 0 && ret_widths[TOP_PROGRAM]; more = 0) {
+        int more = width - used;
+        if (more > 0 && ret_widths[TOP_PROGRAM]) {
                 int device = ret_widths[TOP_DEVICE] ? more / 2 : 0;
                 ret_widths[TOP_DEVICE] += device;
                 ret_widths[TOP_PROGRAM] += more - device;
