@@ -255,7 +255,8 @@ static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
                 charge(&w->use, cpu_now_ns(s, w));
                 sum += w->use.cpu_ns;
         }
-        return sum / thread_cores();
+        unsigned cores = thread_cores();
+        return sum / (cores ? cores : 1);
 }
 
 static void end_sessions(struct supervisor *s, const struct client_account *a)
