@@ -13,7 +13,8 @@
 SP_NODISCARD int socket_new(const struct socket_address *like);
 
 /* Close those of the last 1024 sockets of socket_new that are still open. For the child of a fork, which has copies of
- * sockets that threads of its parent are connecting. */
+ * sockets that threads of its parent are connecting. A socket is missed if the fork came before socket_new had noted
+ * it. */
 void socket_close_new(void);
 
 /* The same for a socket of datagrams. */
