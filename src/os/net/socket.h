@@ -46,6 +46,9 @@ SP_NODISCARD int socket_accept(int fd);
 SP_NODISCARD bool socket_own_address(int fd, struct socket_address *ret);
 SP_NODISCARD bool socket_other_address(int fd, struct socket_address *ret);
 
+/* Return true if both sides of a connection of IP have one address. */
+bool socket_is_within_host(int fd);
+
 /* Return true if it is a stream socket: not one of packets, and no other descriptor. */
 bool socket_is_stream(int fd);
 
