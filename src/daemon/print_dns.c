@@ -44,7 +44,6 @@ static bool find_listen(const struct config_options *o, struct address *ret)
 /* The addresses that are printed for a host. */
 struct names {
         const char *host, *domain;
-        size_t size; /* IP_V4: only such addresses; 0: all */
         unsigned count;
 };
 
@@ -52,8 +51,6 @@ static void print_address(void *user, const struct ip *ip)
 {
         struct names *n = user;
         char text[IP_TEXT_MAX];
-        if (n->size && ip->size != n->size)
-                return;
         ip_text(ip, text);
         printf("%s.%s. %d IN %s %s\n", n->host, n->domain, LIFE_S, ip->size == IP_V4 ? "A" : "AAAA",
                text);
@@ -109,11 +106,11 @@ int print_dns(const struct config_options *o)
                 printf(" \"key=%s\"", gate.identity);
         printf("\n");
         gate_fini(&gate);
-        struct names names = { host, domain, 0, 0 };
+        struct names names = { host, domain, 0 };
         if (!strcmp(at.host, "0.0.0.0"))
-                names.size = IP_V4;
-        if (names.size || !strcmp(at.host, "*") || !strcmp(at.host, "::"))
-                interface_each_address(print_address, &names);
+                interface_each_address(IP_V4, print_address, &names);
+        else if (!strcmp(at.host, "*") || !strcmp(at.host, "::"))
+                interface_each_address(0, print_address, &names);
         else
                 print_named(&names, at.host);
         if (!names.count)
