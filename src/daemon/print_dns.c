@@ -89,10 +89,7 @@ int print_dns(const struct config_options *o)
                                 "hosts reach\n");
                 return 2;
         }
-        host_name(host, sizeof(host));
-        if (!*host)
-                strcpy(host, "spancld");
-        host[strcspn(host, ".")] = 0;
+        host_short_name(host, sizeof(host), "spancld");
         for (char *c = host; *c; c++)
                 *c = isalnum((unsigned char)*c) ? *c : '-';
         gate_init(&gate, o);

@@ -197,10 +197,7 @@ static void fill_record(const struct supervisor *s, const struct place *at, stru
                                     .has_load = true,
                                     .load = (uint32_t)workers_count(s, WORKER_BUSY) } },
         };
-        host_name(ret->name, sizeof(ret->name));
-        ret->name[strcspn(ret->name, ".")] = 0;
-        if (!*ret->name)
-                strcpy(ret->name, "spancld");
+        host_short_name(ret->name, sizeof(ret->name), "spancld");
         strcpy(copy, at->addresses);
         for (const char *host = strtok_r(copy, ",", &rest); host;
              host = strtok_r(NULL, ",", &rest)) {
