@@ -156,9 +156,7 @@ static void prioritize(struct supervisor *s, const struct worker *w, enum client
         static const struct {
                 unsigned weight;
                 int nice;
-        } classes[] = { [PRIORITY_LOW] = { 20, NICE_LOW },
-                        [PRIORITY_NORMAL] = { 100, 0 },
-                        [PRIORITY_HIGH] = { 500, NICE_HIGH } };
+        } classes[] = { [PRIORITY_LOW] = { 20, NICE_LOW }, [PRIORITY_HIGH] = { 500, NICE_HIGH } };
         if (p == PRIORITY_NORMAL)
                 return;
         if (!cgroup_weigh(&s->cgroups, w->group, classes[p].weight))
