@@ -1,6 +1,5 @@
 #include "daemon/linux/rights.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -10,8 +9,7 @@
 #include <unistd.h>
 
 #include "os/process/process.h"
-
-enum { NOBODY = 65534 };
+#include "os/process/rights.h"
 
 bool rights_become(const char *name)
 {
@@ -41,11 +39,8 @@ void rights_gain_none(void)
 int rights_give_up(unsigned files)
 {
         const struct rlimit limit = { files, files };
-        int error = 0;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
-        if (!geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-                           setresuid(NOBODY, NOBODY, NOBODY) < 0))
-                error = errno;
+        int error = rights_become_nobody();
         rights_gain_none();
         process_end_with_parent(); /* behind the change of user, which clears it */
         return error;
