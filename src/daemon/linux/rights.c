@@ -1,26 +1,24 @@
 #include "daemon/linux/rights.h"
 
 #include <grp.h>
-#include <pwd.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/host_user.h"
 #include "os/process/process.h"
 #include "os/process/rights.h"
 
 bool rights_become(const char *name)
 {
-        const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
-        if (!user)
-                return !*name || geteuid();
-        if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-            setuid(user->pw_uid) < 0)
+        struct host_user user;
+        if (!*name || geteuid())
+                return true;
+        if (!host_user_find(name, &user) || initgroups(name, user.group) < 0 ||
+            setgid(user.group) < 0 || setuid(user.user) < 0)
                 return false;
-        setenv("HOME", user->pw_dir, 1);
-        unsetenv("XDG_CACHE_HOME");
+        host_user_settle(&user);
         return true;
 }
 
