@@ -62,7 +62,7 @@ static void print_named(struct names *n, const char *name)
         struct socket_address *all;
         size_t count;
         struct ip ip;
-        if (socket_address_resolve(name, 0, false, &all, &count) < 0)
+        if (socket_address_resolve(name, 0, false, &all, &count, NULL) < 0)
                 return;
         for (size_t i = 0; i < count; i++)
                 if (socket_address_ip(&all[i], &ip))
