@@ -22,8 +22,9 @@
 #include "loop/dial.h"
 #include "os/clock.h"
 #include "os/date.h"
+#include "os/file.h"
 #include "os/folder.h"
-#include "os/net/resolve.h"
+#include "os/net/socket.h"
 #include "os/process/library.h"
 #include "proto/info.h"
 #include "transport/address.h"
@@ -33,6 +34,7 @@
 enum {
         TEXT_MAX = 1600,
         RATE_SIZE = 16 << 20, /* as spancl list */
+        DISCARD = 9,          /* the port of the service that takes anything */
         CLOCK_PERCENT = 1,    /* by which clocks may differ in speed */
 };
 
@@ -322,33 +324,54 @@ static void check_date(struct doctor *d)
 
 /* ---- the way to a server -------------------------------------------------------------------- */
 
-/* "192.0.2.1, 2001:db8::1" */
-static void list_addresses(const struct resolved *all, char *ret, size_t size)
+/* "192.0.2.1, 2001:db8::1", as far as there is room. */
+static void list_addresses(const struct socket_address *all, size_t count, char *ret, size_t size)
 {
+        char host[SOCKET_HOST_MAX];
+        unsigned port;
         size_t n = 0;
         ret[0] = 0;
-        for (size_t i = 0; i < all->count && n + RESOLVE_TEXT_MAX < size; i++)
-                n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", all->list[i]);
+        for (size_t i = 0; i < count; i++)
+                if (socket_address_text(&all[i], host, &port) && n + strlen(host) + 3 <= size)
+                        n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? ", " : "", host);
+}
+
+/* Find the address of this host from which the system would send there. A socket of datagrams sends nothing when it
+ * is connected. Returns 0, or the errno: there is no route. */
+static int find_route(const struct socket_address *to, char ret[SOCKET_HOST_MAX])
+{
+        struct socket_address own;
+        unsigned port;
+        int fd = socket_new_datagrams(to);
+        if (fd < 0)
+                return errno;
+        int error = socket_connect(fd, to) && socket_own_address(fd, &own) ? 0 : errno;
+        (void)file_close(fd);
+        if (!error && !socket_address_text(&own, ret, &port))
+                strcpy(ret, "?");
+        return error;
 }
 
 /* Check the name, and the route to one of its addresses. */
 static bool check_network(struct doctor *d, const struct address *at)
 {
-        struct resolved all;
-        char list[TEXT_MAX], own[RESOLVE_TEXT_MAX];
+        struct socket_address *all;
+        size_t count;
+        char list[TEXT_MAX], own[SOCKET_HOST_MAX];
         const char *why;
-        if (resolve_host(at->host, &all, &why) < 0) {
+        if (socket_address_resolve(at->host, DISCARD, false, &all, &count, &why) < 0) {
                 report(d, FAULT, "name",
                        "correct the name, add it to DNS or /etc/hosts, or use the address",
                        "%s does not resolve: %s", at->host, why);
                 return false;
         }
-        list_addresses(&all, list, sizeof(list));
+        list_addresses(all, count, list, sizeof(list));
         report(d, OK, "name", "", "%s is %s", at->host,
                strcmp(list, at->host) != 0 ? list : "an address");
         int r = ENETUNREACH;
-        for (size_t i = 0; i < all.count && r; i++)
-                r = resolve_route(all.list[i], own);
+        for (size_t i = 0; i < count && r; i++)
+                r = find_route(&all[i], own);
+        free(all);
         if (r)
                 report(d, FAULT, "route",
                        "connect this host to that network (`ip route get ADDRESS`)",

@@ -20,6 +20,7 @@
 #include "core/progress.h"
 #include "core/stats.h"
 #include "core/tracing.h"
+#include "os/net/socket.h"
 #include "trace/trace.h"
 
 enum { PUMPS_OF_ALL = 64 }; /* so often the receiver looks at all servers without polling */
@@ -471,6 +472,7 @@ static void fork_child(void) LOCK_UNCHECKED
                 found_abandon(global);
                 for (unsigned i = 0; i < global->server_count; i++)
                         server_abandon(global->servers[i]);
+                socket_close_new(); /* those that a thread is connecting: no server has them yet */
                 init_locks(global);
                 global->wait.waiters = 0;
                 global->wait.pumping = global->wait.progress_pumping = global->wait.sleeping =

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "config/options.h"
 
+/* In the order of --client-priority's words. */
 enum client_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH };
 
 /* 0: no limit. */
@@ -18,8 +19,8 @@ struct client_limits {
 /* Return the limits of the options. */
 struct client_limits client_limits_of(const struct config_options *o);
 
-/* Take a setting: sessions=N, memory=MIB, time=SECONDS[/WINDOW], priority=low|normal|high. Return false, and change
- * nothing, if there is no such setting, or if its value is not one. */
+/* Take a setting: sessions=N, memory=MIB, time=SECONDS[/WINDOW], priority=low|normal|high, with the values that
+ * the options take. Return false, and change nothing, if there is no such setting, or if its value is not one. */
 SP_NODISCARD bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes value);
 
 /* Parse --client-time: "SECONDS" or "SECONDS/WINDOW". Return false if it is neither. */

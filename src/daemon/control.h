@@ -35,7 +35,7 @@ enum control_kind {
         /* From the meter: a session's number and an enum meter_verdict, as text. */
         CONTROL_OVER = 'V',
         /* To the sensors: read the devices. From them: the readings as text (daemon/sensors/sensors.h). */
-        CONTROL_SENSE = 'Q',
+        CONTROL_SENSE = 'I',
         CONTROL_SENSED = 'U',
         /* To the exporter, as its first message: the listening socket. From the exporter: a query of
          * statistics, with the socket that gets the answer. */

@@ -44,7 +44,6 @@ static bool find_listen(const struct config_options *o, struct address *ret)
 /* The addresses that are printed for a host. */
 struct names {
         const char *host, *domain;
-        size_t size; /* IP_V4: only such addresses; 0: all */
         unsigned count;
 };
 
@@ -52,8 +51,6 @@ static void print_address(void *user, const struct ip *ip)
 {
         struct names *n = user;
         char text[IP_TEXT_MAX];
-        if (n->size && ip->size != n->size)
-                return;
         ip_text(ip, text);
         printf("%s.%s. %d IN %s %s\n", n->host, n->domain, LIFE_S, ip->size == IP_V4 ? "A" : "AAAA",
                text);
@@ -65,7 +62,7 @@ static void print_named(struct names *n, const char *name)
         struct socket_address *all;
         size_t count;
         struct ip ip;
-        if (socket_address_resolve(name, 0, false, &all, &count) < 0)
+        if (socket_address_resolve(name, 0, false, &all, &count, NULL) < 0)
                 return;
         for (size_t i = 0; i < count; i++)
                 if (socket_address_ip(&all[i], &ip))
@@ -92,10 +89,7 @@ int print_dns(const struct config_options *o)
                                 "hosts reach\n");
                 return 2;
         }
-        host_name(host, sizeof(host));
-        if (!*host)
-                strcpy(host, "spancld");
-        host[strcspn(host, ".")] = 0;
+        host_short_name(host, sizeof(host), "spancld");
         for (char *c = host; *c; c++)
                 *c = isalnum((unsigned char)*c) ? *c : '-';
         gate_init(&gate, o);
@@ -109,11 +103,11 @@ int print_dns(const struct config_options *o)
                 printf(" \"key=%s\"", gate.identity);
         printf("\n");
         gate_fini(&gate);
-        struct names names = { host, domain, 0, 0 };
+        struct names names = { host, domain, 0 };
         if (!strcmp(at.host, "0.0.0.0"))
-                names.size = IP_V4;
-        if (names.size || !strcmp(at.host, "*") || !strcmp(at.host, "::"))
-                interface_each_address(print_address, &names);
+                interface_each_address(IP_V4, print_address, &names);
+        else if (!strcmp(at.host, "*") || !strcmp(at.host, "::"))
+                interface_each_address(0, print_address, &names);
         else
                 print_named(&names, at.host);
         if (!names.count)

@@ -246,10 +246,7 @@ int main(int argc, char **argv)
         int level = argc == 2 ? log_level_parse(argv[1]) : LOG_WARN;
         log_threshold = level < 0 ? LOG_WARN : (enum log_level)level;
         rights_drop();
-        host_name(name, sizeof(name));
-        name[strcspn(name, ".")] = 0;
-        if (!*name)
-                strcpy(name, "spancld");
+        host_short_name(name, sizeof(name), "spancld");
         avahi.state = on_state;
         avahi.lost = on_lost;
         avahi.absent = nothing;

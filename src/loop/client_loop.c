@@ -18,7 +18,6 @@
 #include "os/clock.h"
 #include "os/condition.h"
 #include "os/file.h"
-#include "os/net/socket.h"
 #include "os/random.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
@@ -913,11 +912,6 @@ const struct client_io client_io_loop = {
 
 int client_io_loop_new(void **ret)
 {
-        static atomic_bool forks;
-        if (!atomic_exchange(
-                    &forks,
-                    true)) /* those that a thread is connecting: loop_close sees none of them */
-                thread_at_fork(NULL, NULL, socket_close_new);
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;

@@ -7,10 +7,8 @@ static bool take(int r, const struct stat *st, struct file_info *ret)
         if (r < 0)
                 return false;
         *ret = (struct file_info){
-                .kind = S_ISREG(st->st_mode)    ? FILE_IS_REGULAR
-                        : S_ISDIR(st->st_mode)  ? FILE_IS_FOLDER
+                .kind = S_ISDIR(st->st_mode)    ? FILE_IS_FOLDER
                         : S_ISSOCK(st->st_mode) ? FILE_IS_SOCKET
-                        : S_ISFIFO(st->st_mode) ? FILE_IS_PIPE
                                                 : FILE_IS_OTHER,
                 .device = st->st_dev,
                 .number = st->st_ino,

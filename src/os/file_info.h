@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-enum file_kind { FILE_IS_REGULAR, FILE_IS_FOLDER, FILE_IS_SOCKET, FILE_IS_PIPE, FILE_IS_OTHER };
+enum file_kind { FILE_IS_OTHER, FILE_IS_FOLDER, FILE_IS_SOCKET };
 
 struct file_info {
         enum file_kind kind;

@@ -17,6 +17,14 @@ void host_name(char *ret, size_t size)
         ret[size - 1] = 0;
 }
 
+void host_short_name(char *ret, size_t size, const char *otherwise)
+{
+        host_name(ret, size);
+        ret[strcspn(ret, ".")] = 0;
+        if (!*ret)
+                snprintf(ret, size, "%s", otherwise);
+}
+
 void host_identity(char *ret, size_t size)
 {
         char machine[64], name[256];

@@ -7,6 +7,9 @@
 /* Get the name of this host; "": it has none. A name that is too long is cut. */
 void host_name(char *ret, size_t size);
 
+/* The same up to the first dot; `otherwise` if that is empty. */
+void host_short_name(char *ret, size_t size, const char *otherwise);
+
 /* Get what tells this host from others: the number that its system was given (machine-id(5)), or "", a space, and its
  * name. Containers and copied disks may share either. Cut as a name is. */
 void host_identity(char *ret, size_t size);

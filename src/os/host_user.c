@@ -2,6 +2,7 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 bool host_user_find(const char *name, struct host_user *ret)
 {
@@ -11,4 +12,10 @@ bool host_user_find(const char *name, struct host_user *ret)
         ret->user = user->pw_uid;
         ret->group = user->pw_gid;
         return snprintf(ret->home, sizeof(ret->home), "%s", user->pw_dir) < PATH_MAX;
+}
+
+void host_user_settle(const struct host_user *u)
+{
+        setenv("HOME", u->home, 1);
+        unsetenv("XDG_CACHE_HOME");
 }

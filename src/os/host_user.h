@@ -15,4 +15,7 @@ struct host_user {
 /* Find a user by name. False: there is none. */
 SP_NODISCARD bool host_user_find(const char *name, struct host_user *ret);
 
+/* Have the environment name the user's home folder, and no other folder of caches. */
+void host_user_settle(const struct host_user *u);
+
 #endif

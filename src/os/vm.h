@@ -45,9 +45,6 @@ bool vm_touched(uint64_t at, size_t size);
 /* Nothing changes, except that vm_touched begins anew. The memory must be vm_map_twice's. */
 void vm_untouch(uint64_t at, size_t size);
 
-/* The size of the kernel's pages. */
-size_t vm_page(void);
-
 enum vm_access {
         VM_NONE, /* an access ends in a signal */
         VM_READ,

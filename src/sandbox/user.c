@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/host_user.h"
 #include "sandbox/namespaces.h"
 
 #define LOG "sandbox"
@@ -30,22 +29,21 @@ bool user_lay_aside(struct user *u, const struct config_options *o, const char *
         *u = (struct user){ 0 };
         if (!*name)
                 return true;
-        const struct passwd *user = getpwnam(name);
-        if (!user) {
+        struct host_user user;
+        if (!host_user_find(name, &user)) {
                 log_error(LOG, "--user %s: there is no such user", name);
                 return false;
         }
-        if (geteuid() == user->pw_uid)
+        if (geteuid() == user.user)
                 return true;
-        u->uid = user->pw_uid;
-        u->gid = user->pw_gid;
+        u->uid = user.user;
+        u->gid = user.group;
         if (chown(scratch_dir, u->uid, u->gid) < 0 || initgroups(name, u->gid) < 0 ||
             setegid(u->gid) < 0 || seteuid(u->uid) < 0) {
                 log_error(LOG, "can't become user %s: %s", name, strerror(errno));
                 return false;
         }
-        setenv("HOME", user->pw_dir, 1); /* drivers write their caches there */
-        unsetenv("XDG_CACHE_HOME");
+        host_user_settle(&user); /* drivers write their caches there */
         return true;
 }
 

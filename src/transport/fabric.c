@@ -199,23 +199,13 @@ void fabric_configure(const char *setting)
         }
 }
 
-static bool on_same_host(const struct conn *c)
-{
-        struct socket_address a, b;
-        struct ip here, there;
-        if (c->ops->caps & TRANSPORT_SAME_HOST)
-                return true;
-        return socket_own_address(c->fd, &a) && socket_other_address(c->fd, &b) &&
-               socket_address_ip(&a, &here) && socket_address_ip(&b, &there) &&
-               ip_is(&here, &there);
-}
-
 /* A fabric does not encrypt: if the connection is encrypted, the user must have said that this is fine. */
 static bool may_use(const struct conn *c, bool named, const char *name)
 {
         if (c->ops->caps & TRANSPORT_ENCRYPTED && !named)
                 return false;
-        return strcmp(name, "shm") != 0 || on_same_host(c);
+        return strcmp(name, "shm") != 0 || c->ops->caps & TRANSPORT_SAME_HOST ||
+               socket_is_within_host(c->fd);
 }
 
 /* Call with each name of a list until one is taken. */

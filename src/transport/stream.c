@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "os/file.h"
 #include "os/net/socket.h"
+#include "transport/tcp.h"
 
 int stream_status(int error)
 {

@@ -13,9 +13,6 @@ SP_NODISCARD int stream_conn_new(const struct transport_ops *ops, int fd, struct
 SP_NODISCARD int stream_listener_new(const struct transport_ops *ops, int fd,
                                      struct listener **ret);
 
-/* Fill in the address of a TCP listener, as connect takes it. */
-void tcp_name_listener(struct listener *l);
-
 /* struct transport_ops. */
 int stream_accept(struct listener *l, struct conn **ret);
 ssize_t stream_sendv(struct conn *c, const struct iovec *iov, int n);

@@ -111,7 +111,7 @@ static int connect_to(const struct address *at, bool loopback, int timeout_ms, s
         struct socket_address *all;
         size_t count;
         int fd = -1;
-        int r = socket_address_resolve(at->host, at->port, false, &all, &count);
+        int r = socket_address_resolve(at->host, at->port, false, &all, &count, NULL);
         if (r < 0)
                 return r;
         r = loopback && !all_loopback(all, count) ? SP_E_AUTH
@@ -168,7 +168,7 @@ static int tcp_listen(const char *address, struct listener **ret)
         bool both = !strcmp(at.host, "*");
         if (both)
                 strcpy(at.host, "::");
-        r = socket_address_resolve(at.host, at.port, true, &all, &count);
+        r = socket_address_resolve(at.host, at.port, true, &all, &count, NULL);
         if (r < 0)
                 return r;
         int fd = -1;

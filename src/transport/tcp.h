@@ -8,4 +8,7 @@
  * all are, and no connection was tried. */
 SP_NODISCARD int tcp_connect_loopback(const struct address *at, int timeout_ms, struct conn **ret);
 
+/* Fill in the address of a TCP listener, as connect takes it. */
+void tcp_name_listener(struct listener *l);
+
 #endif

@@ -8,7 +8,7 @@
 
 /* ---- references ----------------------------------------------------------------------------- */
 
-struct backend_event *almaif_event_ref(struct backend_event *e)
+static struct backend_event *event_ref(struct backend_event *e)
 {
         atomic_fetch_add(&e->refs, 1);
         return e;
@@ -78,7 +78,7 @@ bool command_may_run(const struct command *k)
 static void add_dependency(struct command *k, struct backend_event *e, bool order)
         REQUIRES(almaif_held)
 {
-        k->deps[k->dep_count++] = (struct dependency){ almaif_event_ref(e), order };
+        k->deps[k->dep_count++] = (struct dependency){ event_ref(e), order };
 }
 
 /* Collect the command's wait list, and the dependencies that the queue's order adds; there is room. */
@@ -186,10 +186,10 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
         }
         k->times.submit_ns = k->times.start_ns = clock_now_ns();
         find_dependencies(k, c);
-        *ret = almaif_event_ref(k->event);
+        *ret = event_ref(k->event);
         if (c->op == BACKEND_BARRIER) {
                 almaif_event_unref(q->barrier);
-                q->barrier = almaif_event_ref(k->event);
+                q->barrier = event_ref(k->event);
         }
         struct command *made = steal(k);
         list_append(&q->commands, &made->in_queue);

@@ -8,7 +8,6 @@ cl_int command_submit(struct backend_queue *q, const struct backend_command *c,
                       struct backend_event **ret);
 void command_queue_unref(struct backend_queue *q);
 void command_free(struct command *k) EXCLUDES(almaif_held);
-struct backend_event *almaif_event_ref(struct backend_event *e);
 void almaif_event_unref(struct backend_event *e);
 bool dependency_done(const struct dependency *d) REQUIRES(almaif_held);
 /* May the host execute the command now? */

@@ -80,7 +80,7 @@ static void report(struct backend *b, struct domain *d, struct list *done) REQUI
 
 /* ---- the host's commands -------------------------------------------------------------------- */
 
-void *thread_host(void *arg)
+static void *run_host(void *arg)
 {
         struct backend *b = arg;
         almaif_lock(b);
@@ -227,7 +227,7 @@ static bool is_idle(struct unit *u) REQUIRES(almaif_held)
         return list_empty(&u->in_flight) || (u->backend->polling && !timed_out(u));
 }
 
-void *thread_watch(void *arg)
+static void *watch_unit(void *arg)
 {
         struct unit *u = arg;
         struct backend *b = u->backend;
@@ -327,13 +327,13 @@ enum backend_polled threads_poll(struct backend *b, bool last)
 int threads_start(struct domain *d)
 {
         struct backend *b = d->backend;
-        if (!b->threaded && thread_start_with_signals(&b->thread, thread_host, b) < 0)
+        if (!b->threaded && thread_start_with_signals(&b->thread, run_host, b) < 0)
                 return SP_E_NOMEM;
         b->threaded = true;
         for (unsigned i = 0; i < d->unit_count; i++) {
                 struct unit *u = d->units[i];
                 if (!u->watch.threaded &&
-                    thread_start_with_signals(&u->watch.thread, thread_watch, u) < 0)
+                    thread_start_with_signals(&u->watch.thread, watch_unit, u) < 0)
                         return SP_E_NOMEM;
                 u->watch.threaded = true;
         }

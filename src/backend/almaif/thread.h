@@ -8,7 +8,5 @@
 int threads_start(struct domain *d);
 /* backend_ops.poll. */
 enum backend_polled threads_poll(struct backend *b, bool last) EXCLUDES(almaif_held);
-void *thread_watch(void *unit);
-void *thread_host(void *backend);
 
 #endif

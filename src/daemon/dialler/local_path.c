@@ -1,7 +1,5 @@
 #include "daemon/dialler/local_path.h"
 
-#include <stdio.h>
-
 #include "daemon/linux/scratch.h"
 #include "os/file.h"
 #include "os/net/socket.h"
@@ -17,12 +15,10 @@ static bool is_own(int fd)
 int local_path_connect(const char *path, struct conn **ret)
 {
         struct socket_address a;
-        char name[32];
-        int at = scratch_socket(path, LOCAL_PATH_NAME);
+        int at = scratch_socket(path, LOCAL_PATH_NAME, &a);
         if (at < 0)
                 return SP_E_REFUSED;
-        snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
-        int fd = socket_address_of_path(name, &a) ? socket_new(&a) : -1;
+        int fd = socket_new(&a);
         bool connected = fd >= 0 && socket_connect(fd, &a);
         (void)file_close(at);
         if (connected && is_own(fd))

@@ -1,28 +1,24 @@
 #include "daemon/linux/rights.h"
 
-#include <errno.h>
 #include <grp.h>
-#include <pwd.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/host_user.h"
 #include "os/process/process.h"
-
-enum { NOBODY = 65534 };
+#include "os/process/rights.h"
 
 bool rights_become(const char *name)
 {
-        const struct passwd *user = *name && !geteuid() ? getpwnam(name) : NULL;
-        if (!user)
-                return !*name || geteuid();
-        if (initgroups(name, user->pw_gid) < 0 || setgid(user->pw_gid) < 0 ||
-            setuid(user->pw_uid) < 0)
+        struct host_user user;
+        if (!*name || geteuid())
+                return true;
+        if (!host_user_find(name, &user) || initgroups(name, user.group) < 0 ||
+            setgid(user.group) < 0 || setuid(user.user) < 0)
                 return false;
-        setenv("HOME", user->pw_dir, 1);
-        unsetenv("XDG_CACHE_HOME");
+        host_user_settle(&user);
         return true;
 }
 
@@ -41,11 +37,8 @@ void rights_gain_none(void)
 int rights_give_up(unsigned files)
 {
         const struct rlimit limit = { files, files };
-        int error = 0;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
-        if (!geteuid() && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-                           setresuid(NOBODY, NOBODY, NOBODY) < 0))
-                error = errno;
+        int error = rights_become_nobody();
         rights_gain_none();
         process_end_with_parent(); /* behind the change of user, which clears it */
         return error;

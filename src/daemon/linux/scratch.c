@@ -58,9 +58,9 @@ int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock)
         return SP_E_INVAL;
 }
 
-int scratch_socket(const char *path, const char *name)
+int scratch_socket(const char *path, const char *name, struct socket_address *ret)
 {
-        char folder[SCRATCH_PATH_MAX];
+        char folder[SCRATCH_PATH_MAX], link[32];
         struct stat st;
         const char *base = base_folder(), *end = strrchr(path, '/');
         size_t n = end ? (size_t)(end - path) : 0, base_len = strlen(base);
@@ -77,9 +77,10 @@ int scratch_socket(const char *path, const char *name)
         int fd = dir < 0 ? -1 : openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         bool own = fd >= 0 && fstat(dir, &st) == 0 && st.st_uid == geteuid() &&
                    fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_nlink == 1;
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
         if (dir >= 0)
                 close(dir);
-        if (own || fd < 0)
+        if (fd < 0 || (own && socket_address_of_path(link, ret)))
                 return fd;
         close(fd);
         return -1;

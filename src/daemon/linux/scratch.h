@@ -4,6 +4,7 @@
 #define SPANCL_DAEMON_SCRATCH_H
 
 #include "base/status.h"
+#include "os/net/socket_address.h"
 
 enum { SCRATCH_PATH_MAX = 256 };
 
@@ -13,9 +14,10 @@ enum { SCRATCH_PATH_MAX = 256 };
 SP_NODISCARD int scratch_make(char path[SCRATCH_PATH_MAX], int *ret_lock);
 
 /* Open the Unix socket `name` in a scratch folder of this user, by path. Returns a descriptor
- * (O_PATH). -1: it is no such socket, or is a link, or has another name: a worker can put
- * anything into its own folder. */
-int scratch_socket(const char *path, const char *name);
+ * (O_PATH); until the caller closes it, *ret leads to that socket, whatever is put in its place. -1:
+ * it is no such socket, or is a link, or has another name: a worker can put anything into its own
+ * folder. */
+int scratch_socket(const char *path, const char *name, struct socket_address *ret);
 
 /* Remove the scratch folders of this user that no process holds. */
 void scratch_sweep(void);

@@ -100,6 +100,7 @@ int sensors_main(void)
         static struct control c; /* static because it is large */
         static struct nvml n;
         process_name("spancld-sensors");
+        process_end_with_parent();
         rights_gain_none();
         if (!load(&n))
                 return answer(NULL) < 0;

@@ -156,9 +156,7 @@ static void prioritize(struct supervisor *s, const struct worker *w, enum client
         static const struct {
                 unsigned weight;
                 int nice;
-        } classes[] = { [PRIORITY_LOW] = { 20, NICE_LOW },
-                        [PRIORITY_NORMAL] = { 100, 0 },
-                        [PRIORITY_HIGH] = { 500, NICE_HIGH } };
+        } classes[] = { [PRIORITY_LOW] = { 20, NICE_LOW }, [PRIORITY_HIGH] = { 500, NICE_HIGH } };
         if (p == PRIORITY_NORMAL)
                 return;
         if (!cgroup_weigh(&s->cgroups, w->group, classes[p].weight))
@@ -255,7 +253,8 @@ static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
                 charge(&w->use, cpu_now_ns(s, w));
                 sum += w->use.cpu_ns;
         }
-        return sum / thread_cores();
+        unsigned cores = thread_cores();
+        return sum / (cores ? cores : 1);
 }
 
 static void end_sessions(struct supervisor *s, const struct client_account *a)

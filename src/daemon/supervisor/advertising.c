@@ -179,25 +179,11 @@ static bool begin_dht(struct supervisor *s, struct advertiser *a)
         return file_write_all(a->process.control, line, (size_t)n);
 }
 
-/* The addresses of this host go into a record. */
-struct own {
-        struct found *found;
-        size_t size; /* IP_V4 or IP_V6: only such addresses; 0: all */
-};
-
-static void add_address(void *user, const struct ip *ip)
+static void add_address(void *found, const struct ip *ip)
 {
-        const struct own *own = user;
         char text[IP_TEXT_MAX];
-        if (own->size && ip->size != own->size)
-                return;
         ip_text(ip, text);
-        found_add_address(own->found, text);
-}
-
-static void add_own(struct found *f, size_t size)
-{
-        interface_each_address(add_address, &(struct own){ f, size });
+        found_add_address(found, text);
 }
 
 static void fill_record(const struct supervisor *s, const struct place *at, struct dht_record *ret)
@@ -211,19 +197,16 @@ static void fill_record(const struct supervisor *s, const struct place *at, stru
                                     .has_load = true,
                                     .load = (uint32_t)workers_count(s, WORKER_BUSY) } },
         };
-        host_name(ret->name, sizeof(ret->name));
-        ret->name[strcspn(ret->name, ".")] = 0;
-        if (!*ret->name)
-                strcpy(ret->name, "spancld");
+        host_short_name(ret->name, sizeof(ret->name), "spancld");
         strcpy(copy, at->addresses);
         for (const char *host = strtok_r(copy, ",", &rest); host;
              host = strtok_r(NULL, ",", &rest)) {
                 if (!strcmp(host, "*"))
-                        add_own(&ret->found, 0);
+                        interface_each_address(0, add_address, &ret->found);
                 else if (!strcmp(host, "::"))
-                        add_own(&ret->found, IP_V6);
+                        interface_each_address(IP_V6, add_address, &ret->found);
                 else if (!strcmp(host, "0.0.0.0"))
-                        add_own(&ret->found, IP_V4);
+                        interface_each_address(IP_V4, add_address, &ret->found);
                 else
                         found_add_address(&ret->found, host);
         }

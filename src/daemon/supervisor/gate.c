@@ -442,12 +442,7 @@ static int enlist(const struct gate *g, struct keys_entry *e, char text[KEYS_TEX
 bool gate_is_owner(const struct gate_origin *from, const struct conn *c,
                    const struct gate_grant *grant)
 {
-        unsigned uid;
-        if (from->stranger)
-                return false;
-        if (c->ops->caps & TRANSPORT_KNOWS_USER)
-                return conn_user(c, &uid) && (!uid || uid == process_user());
-        return tls_peer(c) && grant->own;
+        return !from->stranger && (conn_is_own_user(c) || (tls_peer(c) && grant->own));
 }
 
 int gate_pair(struct gate *g, const struct conn *c, const struct wire_hello *m,

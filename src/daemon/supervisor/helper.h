@@ -1,5 +1,5 @@
-/* A helper process of the supervisor: the dialler, the meter, the exporter, or the program that publishes the server.
- * One of each runs at a time, and another one is started after its end. Owner: the supervisor. */
+/* A helper process of the supervisor: the dialler, the meter, the exporter, the sensors, or one of the programs that
+ * publish the server. One of each runs at a time, and another one is started after its end. Owner: the supervisor. */
 #ifndef SPANCL_DAEMON_HELPER_H
 #define SPANCL_DAEMON_HELPER_H
 

@@ -401,8 +401,7 @@ int meter_main(const struct config_options *o, const char *memory_bytes, const c
         struct host_user user;
         if (*name && !process_user() && host_user_find(name, &user)) {
                 /* The workers' caches are below this home folder, as for the janitor. */
-                setenv("HOME", user.home, 1);
-                unsetenv("XDG_CACHE_HOME");
+                host_user_settle(&user);
                 m.user = user.user;
                 m.group = user.group;
         }

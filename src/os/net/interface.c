@@ -34,7 +34,7 @@ static bool is_of_link(const struct ip *ip)
         return ip->size == IP_V6 && ip->bytes[0] == 0xfe && (ip->bytes[1] & 0xc0) == 0x80;
 }
 
-void interface_each_address(void (*each)(void *user, const struct ip *ip), void *user)
+void interface_each_address(size_t size, void (*each)(void *user, const struct ip *ip), void *user)
 {
         struct ifaddrs *all;
         if (getifaddrs(&all) < 0)
@@ -42,7 +42,8 @@ void interface_each_address(void (*each)(void *user, const struct ip *ip), void 
         for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
                 struct ip ip;
                 if (a->ifa_addr && !(a->ifa_flags & IFF_LOOPBACK) &&
-                    ip_of_socket(a->ifa_addr, &ip) && !is_of_link(&ip))
+                    ip_of_socket(a->ifa_addr, &ip) && !is_of_link(&ip) &&
+                    (!size || ip.size == size))
                         each(user, &ip);
         }
         freeifaddrs(all);

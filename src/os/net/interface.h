@@ -15,8 +15,8 @@ unsigned interface_with(const struct ip *ip);
 bool interface_name(unsigned number, char ret[INTERFACE_NAME_MAX]);
 
 /* Call `each` for every address of this host that other hosts may reach: not for those of loopback, and not for those
- * of IPv6 that are valid on one link only. */
-void interface_each_address(void (*each)(void *user, const struct ip *ip), void *user);
+ * of IPv6 that are valid on one link only. `size`: IP_V4 or IP_V6: only such addresses; 0: all. */
+void interface_each_address(size_t size, void (*each)(void *user, const struct ip *ip), void *user);
 
 /* Return true if an interface that is up and has a link has the address; also if that is not known. */
 bool interface_is_up_with(const struct ip *ip);

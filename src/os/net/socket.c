@@ -183,7 +183,7 @@ void socket_limit_sending(int fd, unsigned timeout_ms)
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
 }
 
-static bool is_within_host(int fd)
+bool socket_is_within_host(int fd)
 {
         struct socket_address here, there;
         struct ip a, b;
@@ -214,7 +214,7 @@ void socket_tune_tcp(int fd, unsigned timeout_ms)
                                  sizeof(options[i].value));
         /* Within a host there is no path to be probed: pacing (BBR) costs half of the bandwidth and
          * more. */
-        if (is_within_host(fd))
+        if (socket_is_within_host(fd))
                 (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno));
 }
 

@@ -13,7 +13,8 @@
 SP_NODISCARD int socket_new(const struct socket_address *like);
 
 /* Close those of the last 1024 sockets of socket_new that are still open. For the child of a fork, which has copies of
- * sockets that threads of its parent are connecting. */
+ * sockets that threads of its parent are connecting. A socket is missed if the fork came before socket_new had noted
+ * it. */
 void socket_close_new(void);
 
 /* The same for a socket of datagrams. */
@@ -44,6 +45,9 @@ SP_NODISCARD int socket_accept(int fd);
 /* Get this side's address, or the other side's. */
 SP_NODISCARD bool socket_own_address(int fd, struct socket_address *ret);
 SP_NODISCARD bool socket_other_address(int fd, struct socket_address *ret);
+
+/* Return true if both sides of a connection of IP have one address. */
+bool socket_is_within_host(int fd);
 
 /* Return true if it is a stream socket: not one of packets, and no other descriptor. */
 bool socket_is_stream(int fd);

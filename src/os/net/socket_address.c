@@ -53,7 +53,7 @@ bool socket_address_text(const struct socket_address *a, char ret_host[SOCKET_HO
 }
 
 int socket_address_resolve(const char *host, unsigned port, bool passive,
-                           struct socket_address **ret, size_t *ret_count)
+                           struct socket_address **ret, size_t *ret_count, const char **ret_why)
 {
         char service[16];
         struct addrinfo hints = { .ai_family = AF_UNSPEC,
@@ -62,14 +62,11 @@ int socket_address_resolve(const char *host, unsigned port, bool passive,
         struct addrinfo *list;
         size_t count = 0;
         snprintf(service, sizeof(service), "%u", port);
-        switch (getaddrinfo(host, service, &hints, &list)) {
-        case 0:
-                break;
-        case EAI_MEMORY:
-                return SP_E_NOMEM;
-        default:
-                return SP_E_HOST;
-        }
+        int r = getaddrinfo(host, service, &hints, &list);
+        if (ret_why)
+                *ret_why = gai_strerror(r ? r : EAI_MEMORY);
+        if (r)
+                return r == EAI_MEMORY ? SP_E_NOMEM : SP_E_HOST;
         for (const struct addrinfo *a = list; a; a = a->ai_next)
                 count++;
         struct socket_address *all = calloc(count, sizeof(*all));

@@ -40,9 +40,11 @@ bool socket_address_text(const struct socket_address *a, char ret_host[SOCKET_HO
                          unsigned *ret_port);
 
 /* Find the addresses of a host, which is a name or a number, to connect to, or if `passive` to listen on. A name may
- * take a query of the network. Returns an array for the caller to free(). SP_E_HOST: there is none; SP_E_NOMEM. */
+ * take a query of the network. Returns an array for the caller to free(). SP_E_HOST: there is none; SP_E_NOMEM. Then
+ * *ret_why is the reason as text, static; `ret_why` may be NULL. */
 SP_NODISCARD int socket_address_resolve(const char *host, unsigned port, bool passive,
-                                        struct socket_address **ret, size_t *ret_count);
+                                        struct socket_address **ret, size_t *ret_count,
+                                        const char **ret_why);
 
 /* Make the address of all of this host's IPv4 addresses. */
 void socket_address_any_ip4(unsigned port, struct socket_address *ret);

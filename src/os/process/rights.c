@@ -1,5 +1,6 @@
 #include "os/process/rights.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <malloc.h>
 #include <pwd.h>
@@ -20,16 +21,23 @@ static void limit(__rlimit_resource_t what, rlim_t value)
         (void)setrlimit(what, &r);
 }
 
+int rights_become_nobody(void)
+{
+        if (geteuid())
+                return 0;
+        const struct passwd *nobody = getpwnam("nobody");
+        uid_t uid = nobody ? nobody->pw_uid : NOBODY;
+        gid_t gid = nobody ? nobody->pw_gid : NOBODY;
+        return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+                               setresuid(uid, uid, uid) < 0
+                       ? errno
+                       : 0;
+}
+
 void rights_drop_but_threads(void)
 {
-        if (!geteuid()) {
-                const struct passwd *nobody = getpwnam("nobody");
-                uid_t uid = nobody ? nobody->pw_uid : NOBODY;
-                gid_t gid = nobody ? nobody->pw_gid : NOBODY;
-                if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
-                    setresuid(uid, uid, uid) < 0)
-                        fprintf(stderr, "the process stays root's: it can't become nobody\n");
-        }
+        if (rights_become_nobody())
+                fprintf(stderr, "the process stays root's: it can't become nobody\n");
         if (chdir("/") < 0)
                 fprintf(stderr, "the process keeps its folder: it can't enter /\n");
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

@@ -1,4 +1,4 @@
-/* The rights of small programs that read packets of strangers, as those of discovery do. */
+/* The rights of processes that read packets of strangers, as those of discovery do. */
 #ifndef SPANCL_OS_PROCESS_RIGHTS_H
 #define SPANCL_OS_PROCESS_RIGHTS_H
 
@@ -10,5 +10,9 @@ void rights_drop(void);
 /* The same in two steps, for a program that starts threads between them. */
 void rights_drop_but_threads(void);
 void rights_end_threads(void);
+
+/* Only the first of this: root becomes nobody, without further groups, for all threads. Returns an errno: it stays
+ * root; 0. */
+int rights_become_nobody(void);
 
 #endif
