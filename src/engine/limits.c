@@ -201,7 +201,6 @@ struct busy {
         struct list link;
         size_t running;
         uint64_t since_ns; /* the last completion, or the first submission */
-        uint64_t used_ns;  /* until when its time is in the client's account */
 };
 
 bool engine_limit_times(const struct engine *e)
@@ -209,18 +208,10 @@ bool engine_limit_times(const struct engine *e)
         return e->params.limits.max[LIMIT_RUN_NS] || e->limits.account.timed;
 }
 
-/* Put the device's time until now into the client's account. */
-static void charge(struct engine *e, struct busy *b, uint64_t now_ns) REQUIRES(engine_held)
-{
-        if (e->limits.account.timed && now_ns > b->used_ns)
-                atomic_fetch_add(&e->limits.account.page->busy_ns, now_ns - b->used_ns);
-        b->used_ns = now_ns;
-}
-
 void engine_limit_begin(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        if (!engine_limit_times(e))
+        if (!e->params.limits.max[LIMIT_RUN_NS])
                 return;
         struct busy *b = map_get(&e->limits.busy_devices, (uint64_t)q->device + 1);
         if (!b) {
@@ -237,23 +228,22 @@ void engine_limit_begin(struct queue *q)
         }
         if (b->running++)
                 return;
-        b->since_ns = b->used_ns = e->params.ops->now_ns(e->params.user);
+        b->since_ns = e->params.ops->now_ns(e->params.user);
         list_append(&e->limits.busy, &b->link);
 }
 
 void engine_limit_end(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        struct busy *b = engine_limit_times(e)
+        struct busy *b = e->params.limits.max[LIMIT_RUN_NS]
                                  ? map_get(&e->limits.busy_devices, (uint64_t)q->device + 1)
                                  : NULL;
         if (!b)
                 return;
         list_remove(&b->link);
-        charge(e, b, e->params.ops->now_ns(e->params.user));
         if (!--b->running)
                 return;
-        b->since_ns = b->used_ns;
+        b->since_ns = e->params.ops->now_ns(e->params.user);
         list_append(&e->limits.busy, &b->link);
 }
 
