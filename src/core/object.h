@@ -143,9 +143,8 @@ struct _cl_context {
                 struct list touched, hot; /* struct view */
                 /* Kernels that may have written any allocation, and where the last one ran. */
                 uint64_t launches;
-                struct server *server;
-                unsigned domain;
-        } views; /* core/memory/view.h */
+                cl_device_id device; /* one of the context's */
+        } views;                     /* core/memory/view.h */
 };
 
 struct _cl_command_queue {
