@@ -630,7 +630,7 @@ static int loop_send(void *user, struct io_link *l)
                 result = r < 0 ? r : result;
         }
         lanes_rouse(&l->lanes);
-        if (loop->asleep && (news || (!l->local && lanes_unwatched(&l->lanes))))
+        if (loop->asleep && (news || lanes_unwatched(&l->lanes)))
                 loop_wake(loop);
         if (session_get_stats(l->lanes.session)->bytes_sent != before)
                 l->quiet |= is_too_soon(l);
