@@ -182,7 +182,6 @@ static void *dial_run(void *arg)
                 .next_seq = session_next_seq(l->lanes.session),
                 .name = program_invocation_short_name,
                 .share = d->loop->share,
-                .drains = true,
                 .checks = d->loop->checks,
         };
         d->status = dial(l->local, &p, &d->conn, &d->reply);
@@ -402,7 +401,6 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
-                .drains = !lane,
                 .packs = link_can_pack(loop->compression),
                 .checks = loop->checks,
         };
