@@ -196,12 +196,12 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) RE
 /* Have the servers release the chunk. */
 static void take_back(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
 {
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *s = server_set_has(&chunk->servers, i) ? c->servers[i] : NULL;
-                struct session *session = s ? server_session(s) : NULL;
+        server_set_each(i, &chunk->servers)
+        {
+                struct session *session = server_session(c->servers[i]);
                 /* Without memory the server keeps it until the session ends. */
                 if (session && session_send(session, release, .object = chunk->id) == 0)
-                        server_kick(s);
+                        server_kick(c->servers[i]);
         }
         chunk->servers = (struct server_set){ { 0 } };
 }
