@@ -19,6 +19,7 @@
 #include "os/condition.h"
 #include "os/file.h"
 #include "os/net/socket.h"
+#include "os/once.h"
 #include "os/random.h"
 #include "os/thread.h"
 #include "os/wakeup.h"
@@ -911,13 +912,16 @@ const struct client_io client_io_loop = {
         .output = loop_output,
 };
 
+/* A child closes the sockets that a thread is connecting: loop_close sees none of them. */
+static void handle_forks(void)
+{
+        thread_at_fork(NULL, NULL, socket_close_new);
+}
+
 int client_io_loop_new(void **ret)
 {
-        static atomic_bool forks;
-        if (!atomic_exchange(
-                    &forks,
-                    true)) /* those that a thread is connecting: loop_close sees none of them */
-                thread_at_fork(NULL, NULL, socket_close_new);
+        static struct once once = ONCE_INIT;
+        once_run(&once, handle_forks);
         struct client_loop *loop = mem_zalloc(sizeof(*loop));
         if (!loop)
                 return SP_E_NOMEM;
