@@ -138,7 +138,7 @@ struct _cl_context {
         struct deferred end; /* calls them */
         struct list domain_queues;
         struct list svm_chunks; /* core/memory/svm.h */
-        atomic_bool usm;        /* there was unified shared memory */
+        atomic_bool paged;      /* an allocation of a paged svm_chunk was made */
         struct {
                 struct list touched, hot; /* struct view */
                 /* Kernels that may have written any allocation, and where the last one ran. */
