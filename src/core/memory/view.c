@@ -85,9 +85,7 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
                 if (r < 0)
                         return r;
         }
-        if (r == 0)
-                r = access == VM_NONE ? range_set_remove(&v->open, pages)
-                                      : range_set_add(&v->open, pages);
+        r = access == VM_NONE ? range_set_remove(&v->open, pages) : range_set_add(&v->open, pages);
         if (r == 0)
                 r = access == VM_WRITE ? range_set_add(&v->written, pages)
                                        : range_set_remove(&v->written, pages);
