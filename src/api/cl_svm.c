@@ -195,10 +195,7 @@ cl_int do_svm_mem_fill(const struct enqueue *q, void *svm_ptr, const void *patte
                 return CL_INVALID_VALUE;
         if (!size)
                 return enqueue_nothing(q);
-        /* The lock is held when it is read, and it may lie in unified shared memory. */
-        uint8_t copy[FILL_PATTERN_MAX];
-        memcpy(copy, pattern, pattern_size);
-        return enqueue_fill(q, at.mem, bytes_of(copy, pattern_size), at.offset, size);
+        return enqueue_fill(q, at.mem, bytes_of(pattern, pattern_size), at.offset, size);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clEnqueueSVMMemFill(cl_command_queue command_queue, void *svm_ptr,

@@ -447,10 +447,7 @@ cl_int do_fill_buffer(const struct enqueue *q, cl_mem buffer, const void *patter
         if (!pattern || !pattern_size || pattern_size > FILL_PATTERN_MAX ||
             pattern_size & (pattern_size - 1) || offset % pattern_size || size % pattern_size)
                 return CL_INVALID_VALUE;
-        /* The lock is held when it is read, and it may lie in unified shared memory. */
-        uint8_t copy[FILL_PATTERN_MAX];
-        memcpy(copy, pattern, pattern_size);
-        return size ? enqueue_fill(q, buffer, bytes_of(copy, pattern_size), offset, size)
+        return size ? enqueue_fill(q, buffer, bytes_of(pattern, pattern_size), offset, size)
                     : enqueue_nothing(q);
 }
 

@@ -93,12 +93,15 @@ static void *alloc(cl_context context, cl_device_id device, cl_uint type,
                    const cl_mem_properties_intel *properties, size_t size, cl_uint alignment,
                    cl_int *errcode_ret)
 {
-        struct usm_kind kind = { .type = type, .device = device ? device->shown : NULL };
+        struct usm_kind kind = { .type = type };
         void *at = NULL;
         cl_mem m;
-        cl_int e = take_properties(properties, type, &kind.flags);
+        cl_int e = check_alloc(context, device, type, size, alignment);
+        if (e == CL_SUCCESS)
+                e = take_properties(properties, type, &kind.flags);
         if (e != CL_SUCCESS)
                 return reply_error(errcode_ret, e);
+        kind.device = device ? device->shown : NULL;
         client_lock(context->client);
         int r = svm_alloc(context, CL_MEM_READ_WRITE, size,
                           alignment > LARGEST_TYPE ? alignment : 0, &kind, &m);
@@ -116,9 +119,6 @@ static void *CL_API_CALL device_mem_alloc(cl_context context, cl_device_id devic
                                           const cl_mem_properties_intel *properties, size_t size,
                                           cl_uint alignment, cl_int *errcode_ret)
 {
-        cl_int e = check_alloc(context, device, CL_MEM_TYPE_DEVICE_INTEL, size, alignment);
-        if (e != CL_SUCCESS)
-                return reply_error(errcode_ret, e);
         return alloc(context, device, CL_MEM_TYPE_DEVICE_INTEL, properties, size, alignment,
                      errcode_ret);
 }
@@ -127,9 +127,6 @@ static void *CL_API_CALL host_mem_alloc(cl_context context,
                                         const cl_mem_properties_intel *properties, size_t size,
                                         cl_uint alignment, cl_int *errcode_ret)
 {
-        cl_int e = check_alloc(context, NULL, CL_MEM_TYPE_HOST_INTEL, size, alignment);
-        if (e != CL_SUCCESS)
-                return reply_error(errcode_ret, e);
         return alloc(context, NULL, CL_MEM_TYPE_HOST_INTEL, properties, size, alignment,
                      errcode_ret);
 }
@@ -138,9 +135,6 @@ static void *CL_API_CALL shared_mem_alloc(cl_context context, cl_device_id devic
                                           const cl_mem_properties_intel *properties, size_t size,
                                           cl_uint alignment, cl_int *errcode_ret)
 {
-        cl_int e = check_alloc(context, device, CL_MEM_TYPE_SHARED_INTEL, size, alignment);
-        if (e != CL_SUCCESS)
-                return reply_error(errcode_ret, e);
         return alloc(context, device, CL_MEM_TYPE_SHARED_INTEL, properties, size, alignment,
                      errcode_ret);
 }
@@ -268,15 +262,6 @@ static cl_int CL_API_CALL enqueue_memcpy(cl_command_queue command_queue, cl_bool
         return do_svm_memcpy(&q, dst_ptr, src_ptr, size, true);
 }
 
-/* "If a memory advice hint is not supported by the device it will be ignored." */
-static cl_int enqueue_hint(const struct enqueue *q, bool valid)
-{
-        cl_int e = check_enqueue(q->queue, q->wait_count, q->waits);
-        if (e == CL_SUCCESS && !valid)
-                e = CL_INVALID_VALUE;
-        return e == CL_SUCCESS ? enqueue_nothing(q) : e;
-}
-
 static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, const void *ptr,
                                               size_t size, cl_mem_migration_flags flags,
                                               cl_uint num_events_in_wait_list,
@@ -292,11 +277,14 @@ static cl_int CL_API_CALL enqueue_migrate_mem(cl_command_queue command_queue, co
         const cl_mem_migration_flags known =
                 CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
         cl_int e = check_enqueue(q.queue, q.wait_count, q.waits);
-        if (e != CL_SUCCESS || flags)
-                return enqueue_hint(&q, !(flags & ~known));
+        if (e == CL_SUCCESS && flags & ~known)
+                e = CL_INVALID_VALUE;
+        if (e != CL_SUCCESS)
+                return e;
         /* "The migration hint may be ignored": towards the host, where each access brings its bytes,
          * and outside of allocations. */
-        cl_mem m = command_queue->device->svm ? svm_find_usm(command_queue->context, ptr) : NULL;
+        cl_mem m = !flags && command_queue->device->svm ? svm_find_usm(command_queue->context, ptr)
+                                                        : NULL;
         if (!m || !size || size > m->size - svm_at(m, ptr))
                 return enqueue_nothing(&q);
         const struct range r = mem_range(m, svm_at(m, ptr), size);
@@ -315,8 +303,12 @@ static cl_int CL_API_CALL enqueue_mem_advise(cl_command_queue command_queue, con
                              event_wait_list,
                              event,
                              false };
+        cl_int e = check_enqueue(q.queue, q.wait_count, q.waits);
         /* "CL_INVALID_VALUE if advice is not supported advice for the device": there is none but none. */
-        return enqueue_hint(&q, !advice);
+        if (e == CL_SUCCESS && advice)
+                e = CL_INVALID_VALUE;
+        /* "If a memory advice hint is not supported by the device it will be ignored." */
+        return e == CL_SUCCESS ? enqueue_nothing(&q) : e;
 }
 
 void *usm_find(const char *name)

@@ -36,8 +36,6 @@ cl_int do_launch(const struct enqueue *q, cl_kernel kernel, cl_uint work_dim,
 cl_int check_device_side(const struct enqueue *q, const void *ptr, size_t size, cl_mem *ret,
                          size_t *ret_offset);
 
-enum { FILL_PATTERN_MAX = 128 };
-
 /* clSetKernelArg, clSetKernelArgSVMPointer and clSetKernelExecInfo behind the check of their handle.
  * SP_E_* or cl_int. */
 SP_NODISCARD int do_set_arg(cl_kernel kernel, cl_uint arg_index, size_t arg_size,

@@ -56,6 +56,11 @@ bool config_is_limited(enum config_id id)
         return kind == CONFIG_NUMBER || kind == CONFIG_CHOICE || kind == CONFIG_WAIT;
 }
 
+static bool knows_auto(const struct config_entry *e)
+{
+        return !strncmp(e->allowed, "auto|", 5);
+}
+
 void config_allowed(enum config_id id, char *text, size_t size)
 {
         const struct config_entry *e = &entries[id];
@@ -75,8 +80,9 @@ void config_allowed(enum config_id id, char *text, size_t size)
                 break;
         }
         case CONFIG_WAIT:
-                snprintf(text, size, "auto, fail, wait, or wait:SECONDS with %llu to %llu seconds",
-                         (unsigned long long)e->lo, (unsigned long long)e->hi);
+                snprintf(text, size, "%sfail, wait, or wait:SECONDS with %llu to %llu seconds",
+                         knows_auto(e) ? "auto, " : "", (unsigned long long)e->lo,
+                         (unsigned long long)e->hi);
                 break;
         case CONFIG_FLAG:
                 snprintf(text, size, "0 or 1");
@@ -123,7 +129,7 @@ static bool parse_wait(const struct config_entry *e, const char *text, uint64_t 
                 return true;
         }
         *ret = !strcmp(text, "auto") ? CONFIG_WAIT_AUTO : strcmp(text, "wait") ? 0 : UINT64_MAX;
-        return *ret || !strcmp(text, "fail");
+        return *ret == CONFIG_WAIT_AUTO ? knows_auto(e) : *ret || !strcmp(text, "fail");
 }
 
 bool config_convert(enum config_id id, const char *text, uint64_t *ret)

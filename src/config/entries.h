@@ -20,7 +20,7 @@ enum config_kind {
         CONFIG_TEXT,   /* anything */
         CONFIG_NUMBER, /* lo ... hi */
         CONFIG_CHOICE, /* one of the words in `allowed`, separated by | */
-        CONFIG_WAIT,   /* auto, fail, wait, or wait:SECONDS with lo ... hi */
+        CONFIG_WAIT, /* fail, wait, wait:SECONDS with lo ... hi, or auto if `allowed` begins with it */
         CONFIG_FLAG,   /* variable: 0 or 1; option: without a value */
         CONFIG_LIST,   /* an option that may be given several times */
         CONFIG_FILTER, /* config/device_filter.h */
@@ -41,7 +41,7 @@ struct config_entry {
         enum config_kind kind;
         const char *fallback; /* the default, as a user would write it; "" for none */
         uint64_t lo, hi;
-        const char *allowed; /* choices */
+        const char *allowed; /* choices; words of a wait */
         const char *doc;
 };
 

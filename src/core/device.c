@@ -477,7 +477,7 @@ static bool without_svm(cl_device_info name, struct bytes *v)
 
 int device_info(cl_device_id d, cl_device_info name, struct bytes *ret)
 {
-        if (name >= 0x10000 || !info_find(bytes_of(d->mirror.data, d->mirror.size), name, ret))
+        if (name >= 0x10000 || !info_find(d->info, name, ret))
                 return false;
         return d->svm || !has_svm(d->info) || without_svm(name, ret);
 }
@@ -502,7 +502,7 @@ const char *device_text(cl_device_id d, cl_device_info name)
 const char *device_own_text(const struct _cl_device_id *d, unsigned key)
 {
         struct bytes v;
-        return info_find(bytes_of(d->mirror.data, d->mirror.size), key, &v) ? v.data : "";
+        return info_find(d->info, key, &v) ? v.data : "";
 }
 
 bool device_list_has(const char *list, char separator, const char *name, size_t name_size)
@@ -708,15 +708,8 @@ cl_device_id device_present(const struct _cl_device_id *d)
 /* Return true for a query whose answer may change while the device stays the same. */
 static bool may_change(cl_device_info name)
 {
-        enum { BOARD_NAME_AMD = 0x4038, GLOBAL_FREE_MEMORY_AMD = 0x4039 };
-        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD ||
-               name == BOARD_NAME_AMD; /* with the server's address, which may be another one */
-}
-
-/* Return true for a name that may have the server's address in front, or that the settings give. */
-static bool is_given(cl_device_info name)
-{
-        return name == CL_DEVICE_NAME || name == CL_DEVICE_VENDOR;
+        enum { GLOBAL_FREE_MEMORY_AMD = 0x4039 };
+        return name == CL_DEVICE_MAX_CLOCK_FREQUENCY || name == GLOBAL_FREE_MEMORY_AMD;
 }
 
 static bool next_fixed(struct bytes *b, struct info_entry *e)
@@ -724,15 +717,13 @@ static bool next_fixed(struct bytes *b, struct info_entry *e)
         bool more;
         do
                 more = info_next(b, e);
-        while (more && (e->key >= 0x10000 || may_change(e->key) || is_given(e->key) ||
-                        (e->key == CL_DEVICE_UUID_KHR && device_place_made(e->value))));
+        while (more && (e->key >= 0x10000 || may_change(e->key) || device_place_gives(e)));
         return more;
 }
 
 bool device_is_same(const struct _cl_device_id *a, const struct _cl_device_id *b)
 {
-        struct bytes x = bytes_of(a->mirror.data, a->mirror.size);
-        struct bytes y = bytes_of(b->mirror.data, b->mirror.size);
+        struct bytes x = a->info, y = b->info;
         struct info_entry e, f;
         if (strcmp(device_own_text(a, DEVICE_OWN_NAME), device_own_text(b, DEVICE_OWN_NAME)) != 0 ||
             strcmp(device_own_text(a, DEVICE_OWN_VENDOR), device_own_text(b, DEVICE_OWN_VENDOR)) !=

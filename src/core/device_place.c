@@ -66,10 +66,17 @@ static void make_uuid(const char *kind, const char *a, const char *b, unsigned n
         ret[8] = (ret[8] & 0x3f) | 0x80;
 }
 
-bool device_place_made(struct bytes uuid)
+static bool is_name(cl_device_info key)
 {
-        return uuid.size == CL_UUID_SIZE_KHR &&
-               ((const uint8_t *)uuid.data)[6] >> 4 == UUID_VERSION;
+        return key == CL_DEVICE_NAME || key == CL_DEVICE_VENDOR || key == BOARD_NAME_AMD;
+}
+
+bool device_place_gives(const struct info_entry *e)
+{
+        const uint8_t *uuid = e->value.data;
+        return is_name(e->key) ||
+               (e->key == CL_DEVICE_UUID_KHR && e->value.size == CL_UUID_SIZE_KHR &&
+                uuid[6] >> 4 == UUID_VERSION);
 }
 
 static const char *text_of(struct bytes all, cl_device_info name)
@@ -141,7 +148,7 @@ int device_place_put(const struct device_place *p, struct buf *mirror)
         struct info_entry e;
         int r = 0;
         for (struct bytes left = all; !r && info_next(&left, &e);)
-                if (e.key != CL_DEVICE_NAME && e.key != CL_DEVICE_VENDOR && e.key != BOARD_NAME_AMD)
+                if (!is_name(e.key))
                         r = info_put(&out, e.key, e.value.data, e.value.size);
         if (!r)
                 r = put_uuids(p, all, &out);

@@ -31,7 +31,7 @@ bool device_place_pci(struct bytes native, cl_device_pci_bus_info_khr *ret);
  * kept, too (DEVICE_OWN_*). SP_E_NOMEM. */
 SP_NODISCARD int device_place_put(const struct device_place *p, struct buf *mirror);
 
-/* Is it a UUID that device_place_put made? */
-bool device_place_made(struct bytes uuid);
+/* Is it an answer that device_place_put gives, which may be another one while the device stays the same? */
+bool device_place_gives(const struct info_entry *e);
 
 #endif

@@ -138,14 +138,13 @@ struct _cl_context {
         struct deferred end; /* calls them */
         struct list domain_queues;
         struct list svm_chunks; /* core/memory/svm.h */
-        atomic_bool usm;        /* there was unified shared memory */
+        atomic_bool paged;      /* an allocation of a paged svm_chunk was made */
         struct {
                 struct list touched, hot; /* struct view */
                 /* Kernels that may have written any allocation, and where the last one ran. */
                 uint64_t launches;
-                struct server *server;
-                unsigned domain;
-        } views; /* core/memory/view.h */
+                cl_device_id device; /* one of the context's */
+        } views;                     /* core/memory/view.h */
 };
 
 struct _cl_command_queue {

@@ -53,6 +53,11 @@ static inline unsigned server_set_next(const struct server_set *s, unsigned from
         return i * 64 + (unsigned)__builtin_ctzll(word);
 }
 
+/* For each number `i` of the set, in ascending order. The body may remove it. */
+#define server_set_each(i, set)                                              \
+        for (unsigned i = server_set_next((set), 0); i < CLIENT_SERVERS_MAX; \
+             i = server_set_next((set), i + 1))
+
 static inline bool server_set_is_empty(const struct server_set *s)
 {
         return !s->used;

@@ -21,7 +21,6 @@
 #include "daemon/supervisor/supervisor.h"
 #include "daemon/upkeep/meter.h"
 #include "daemon/worker/worker.h"
-#include "engine/limits.h"
 #include "os/file.h"
 #include "os/file_info.h"
 #include "os/process/process.h"
@@ -128,12 +127,6 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 return 2;
         }
         uint64_t number, window;
-        if (!engine_when_full(config_option_text(o, CONFIG_when_full), &number)) {
-                fprintf(stderr,
-                        "spancld: --when-full takes fail, wait or wait:SECONDS (1 to 86400), not %s\n",
-                        config_option_text(o, CONFIG_when_full));
-                return 2;
-        }
         if (!client_time_parse(config_option_text(o, CONFIG_client_time), &number, &window)) {
                 fprintf(stderr, "spancld: --client-time takes SECONDS or SECONDS/WINDOW, not %s\n",
                         config_option_text(o, CONFIG_client_time));

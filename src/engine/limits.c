@@ -2,8 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "engine/command/command.h"
@@ -12,9 +10,9 @@
 
 enum { COUNT, BYTES, TIME };
 
+#define ROOM_WAIT_NS UINT64_C(60000000000) /* --when-full=wait */
+
 enum {
-        ROOM_WAIT_S = 60, /* --when-full=wait */
-        ROOM_WAIT_MAX_S = 86400,
         ROOM_AGAIN_NS = 20000000, /* between tries of commands that wait for memory */
 };
 
@@ -39,25 +37,10 @@ struct engine_limits engine_limits_of(const struct config_options *o)
         struct engine_limits limits = { 0 };
         for (unsigned i = 0; i < LIMIT_CLIENT; i++)
                 limits.max[i] = config_option_number(o, names[i].option) * units[names[i].unit];
-        (void)!engine_when_full(config_option_text(o, CONFIG_when_full), &limits.room_wait_ns);
+        limits.room_wait_ns = config_option_number(o, CONFIG_when_full);
+        if (limits.room_wait_ns == UINT64_MAX)
+                limits.room_wait_ns = ROOM_WAIT_NS;
         return limits;
-}
-
-bool engine_when_full(const char *text, uint64_t *ret_wait_ns)
-{
-        uint64_t s = ROOM_WAIT_S;
-        char *end;
-        if (!strncmp(text, "wait:", 5) && text[5] >= '0' && text[5] <= '9') {
-                s = strtoull(text + 5, &end, 10);
-                if (*end || s > ROOM_WAIT_MAX_S)
-                        return false;
-        } else if (!strcmp(text, "fail")) {
-                s = 0;
-        } else if (strcmp(text, "wait") != 0) {
-                return false;
-        }
-        *ret_wait_ns = s * 1000000000;
-        return true;
 }
 
 /* Log a sentence, and send it to the client, whose contexts have callbacks for errors. */
@@ -218,7 +201,6 @@ struct busy {
         struct list link;
         size_t running;
         uint64_t since_ns; /* the last completion, or the first submission */
-        uint64_t used_ns;  /* until when its time is in the client's account */
 };
 
 bool engine_limit_times(const struct engine *e)
@@ -226,18 +208,10 @@ bool engine_limit_times(const struct engine *e)
         return e->params.limits.max[LIMIT_RUN_NS] || e->limits.account.timed;
 }
 
-/* Put the device's time until now into the client's account. */
-static void charge(struct engine *e, struct busy *b, uint64_t now_ns) REQUIRES(engine_held)
-{
-        if (e->limits.account.timed && now_ns > b->used_ns)
-                atomic_fetch_add(&e->limits.account.page->busy_ns, now_ns - b->used_ns);
-        b->used_ns = now_ns;
-}
-
 void engine_limit_begin(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        if (!engine_limit_times(e))
+        if (!e->params.limits.max[LIMIT_RUN_NS])
                 return;
         struct busy *b = map_get(&e->limits.busy_devices, (uint64_t)q->device + 1);
         if (!b) {
@@ -254,23 +228,22 @@ void engine_limit_begin(struct queue *q)
         }
         if (b->running++)
                 return;
-        b->since_ns = b->used_ns = e->params.ops->now_ns(e->params.user);
+        b->since_ns = e->params.ops->now_ns(e->params.user);
         list_append(&e->limits.busy, &b->link);
 }
 
 void engine_limit_end(struct queue *q)
 {
         struct engine *e = q->object.engine;
-        struct busy *b = engine_limit_times(e)
+        struct busy *b = e->params.limits.max[LIMIT_RUN_NS]
                                  ? map_get(&e->limits.busy_devices, (uint64_t)q->device + 1)
                                  : NULL;
         if (!b)
                 return;
         list_remove(&b->link);
-        charge(e, b, e->params.ops->now_ns(e->params.user));
         if (!--b->running)
                 return;
-        b->since_ns = b->used_ns;
+        b->since_ns = e->params.ops->now_ns(e->params.user);
         list_append(&e->limits.busy, &b->link);
 }
 

@@ -38,9 +38,6 @@ struct command;
 struct engine;
 struct queue;
 
-/* --when-full: `fail`, `wait` or `wait:SECONDS`. Return false if the text is something else. */
-bool engine_when_full(const char *text, uint64_t *ret_wait_ns);
-
 /* Would the session exceed the limit with `more` beside what it `has`? Logs the first time. */
 bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t has, uint64_t more)
         REQUIRES(engine_held);

@@ -1,5 +1,6 @@
 #include "engine/usage.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -33,9 +34,16 @@ void engine_usage_begin(struct queue *q)
 
 void engine_usage_end(struct queue *q)
 {
-        struct device_use *u = &q->object.engine->uses[q->root];
-        if (!--q->running && !--u->queues)
-                u->busy_ns += now(q->object.engine) - u->since_ns;
+        struct engine *e = q->object.engine;
+        struct device_use *u = &e->uses[q->root];
+        bool idle = !--q->running && !--u->queues, timed = e->limits.account.timed;
+        if (!idle && !timed)
+                return;
+        uint64_t t = now(e), more = t - u->since_ns;
+        u->busy_ns += more;
+        u->since_ns = t;
+        if (timed)
+                atomic_fetch_add(&e->limits.account.page->busy_ns, more);
 }
 
 static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(engine_held)

@@ -1,4 +1,5 @@
-/* The use that a session makes of its devices, for queries of statistics. Guarded by the engine's lock. */
+/* The use that a session makes of its devices, for queries of statistics and the client's account. Guarded by the
+ * engine's lock. */
 #ifndef SPANCL_ENGINE_USAGE_H
 #define SPANCL_ENGINE_USAGE_H
 
@@ -15,15 +16,16 @@ struct queue;
  * sub-devices count for their device. */
 struct device_use {
         size_t queues;     /* with commands in flight */
-        uint64_t since_ns; /* since `queues` is not 0 */
-        uint64_t busy_ns;  /* before */
+        uint64_t busy_ns;  /* up to `since_ns` */
+        uint64_t since_ns; /* the device is busy since then, or longer; `queues` is not 0 */
 };
 
 /* Make room for all devices. SP_E_NOMEM. */
 SP_NODISCARD int engine_usage_init(struct engine *e);
 void engine_usage_fini(struct engine *e);
 
-/* One more native command of the queue is in flight; or one less. */
+/* One more native command of the queue is in flight; or one less. If device time is limited, the end of each
+ * command also puts the time into the client's account (account.h). */
 void engine_usage_begin(struct queue *q) REQUIRES(engine_held);
 void engine_usage_end(struct queue *q) REQUIRES(engine_held);
 

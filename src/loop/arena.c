@@ -1,7 +1,7 @@
 #include "loop/arena.h"
-#include "transport/shm.h"
 
 #include "os/vm.h"
+#include "transport/shm.h"
 
 int arena_storage(const struct conn *c, uint64_t *ret_size)
 {

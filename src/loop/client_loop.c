@@ -37,6 +37,15 @@ enum {
                 10000, /* the longest pause if the server answers, but does not want us */
 };
 
+/* The list that the thread in loop_wait polls, and owns. Room for so many links. */
+struct watch_list {
+        size_t room;
+        struct pollfd *fds;
+        struct conn **conns;
+        struct link **trials;
+        nfds_t *first; /* a link's first one in `fds` */
+};
+
 struct client_loop {
         int wake_fd;
         int address_fd;    /* own_address_watch; -1: not needed yet */
@@ -50,14 +59,7 @@ struct client_loop {
         size_t remote;  /* links to other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
-        /* The list that the thread in loop_wait polls, and owns. Room for so many links. */
-        struct {
-                size_t room;
-                struct pollfd *fds;
-                struct conn **conns;
-                struct link **trials;
-                nfds_t *first; /* a link's first one in `fds` */
-        } watch;
+        struct watch_list watch;
 };
 
 /* A further lane, or lane 0 again, being connected on a thread of its own. */
@@ -181,7 +183,6 @@ static void *dial_run(void *arg)
                 .next_seq = session_next_seq(l->lanes.session),
                 .name = program_invocation_short_name,
                 .share = d->loop->share,
-                .drains = true,
                 .checks = d->loop->checks,
         };
         d->status = dial(l->local, &p, &d->conn, &d->reply);
@@ -401,7 +402,6 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .generation = generation,
                 .name = program_invocation_short_name,
                 .share = loop->share,
-                .drains = !lane,
                 .packs = link_can_pack(loop->compression),
                 .checks = loop->checks,
         };
@@ -629,7 +629,7 @@ static int loop_send(void *user, struct io_link *l)
                 result = r < 0 ? r : result;
         }
         lanes_rouse(&l->lanes);
-        if (loop->asleep && (news || (!l->local && lanes_unwatched(&l->lanes))))
+        if (loop->asleep && (news || lanes_unwatched(&l->lanes)))
                 loop_wake(loop);
         if (session_get_stats(l->lanes.session)->bytes_sent != before)
                 l->quiet |= is_too_soon(l);
@@ -750,30 +750,30 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
         }
 }
 
-static void watch_fini(struct client_loop *loop)
+static void watch_fini(struct watch_list *w)
 {
-        mem_free(loop->watch.fds);
-        mem_free(loop->watch.conns);
-        mem_free(loop->watch.trials);
-        mem_free(loop->watch.first);
+        mem_free(w->fds);
+        mem_free(w->conns);
+        mem_free(w->trials);
+        mem_free(w->first);
 }
 
 /* Make room for so many links. */
-static int watch_reserve(struct client_loop *loop, size_t count)
+static int watch_reserve(struct watch_list *w, size_t count)
 {
-        struct client_loop more = { .watch.room = 2 * count };
-        if (count <= loop->watch.room)
+        struct watch_list more = { .room = 2 * count };
+        if (count <= w->room)
                 return 0;
-        more.watch.fds = mem_alloc((2 + 2 * count * LANES_POLL_MAX) * sizeof(*more.watch.fds));
-        more.watch.conns = mem_alloc(2 * count * SESSION_LANES * sizeof(*more.watch.conns));
-        more.watch.trials = mem_alloc(2 * count * sizeof(*more.watch.trials));
-        more.watch.first = mem_alloc((2 * count + 1) * sizeof(*more.watch.first));
-        if (!more.watch.fds || !more.watch.conns || !more.watch.trials || !more.watch.first) {
+        more.fds = mem_alloc((2 + 2 * count * LANES_POLL_MAX) * sizeof(*more.fds));
+        more.conns = mem_alloc(2 * count * SESSION_LANES * sizeof(*more.conns));
+        more.trials = mem_alloc(2 * count * sizeof(*more.trials));
+        more.first = mem_alloc((2 * count + 1) * sizeof(*more.first));
+        if (!more.fds || !more.conns || !more.trials || !more.first) {
                 watch_fini(&more);
                 return SP_E_NOMEM;
         }
-        watch_fini(loop);
-        loop->watch = more.watch;
+        watch_fini(w);
+        *w = more;
         return 0;
 }
 
@@ -781,7 +781,7 @@ static void loop_wait(void *user, struct io_link *const *links, size_t count, bo
                       uint64_t deadline_ns, struct lock *lock) REQUIRES(*lock)
 {
         struct client_loop *loop = user;
-        if (watch_reserve(loop, count) < 0) {
+        if (watch_reserve(&loop->watch, count) < 0) {
                 count = loop->watch.room;
                 deadline_ns = 0; /* the others are looked at again and again */
         }
@@ -927,7 +927,7 @@ int client_io_loop_new(void **ret)
                 return SP_E_LIMIT;
         }
         loop->address_fd = -1;
-        if (watch_reserve(loop, 4) < 0) {
+        if (watch_reserve(&loop->watch, 4) < 0) {
                 client_io_loop_free(loop);
                 return SP_E_NOMEM;
         }
@@ -949,6 +949,6 @@ void client_io_loop_free(void *user)
         file_close(loop->wake_fd);
         if (loop->address_fd >= 0)
                 file_close(loop->address_fd);
-        watch_fini(loop);
+        watch_fini(&loop->watch);
         mem_free(loop);
 }

@@ -174,9 +174,9 @@ static bool wants_checks(const struct dial_params *p, const struct conn *c)
 static uint64_t features_of(const struct dial_params *p, const struct conn *c)
 {
         return (p->share && c->ops->caps & TRANSPORT_PASSES_FDS ? FEATURE_SHARED_MEMORY : 0) |
-               (p->packs && p->lane ? FEATURE_LZ4 : 0) | (p->drains ? FEATURE_DRAIN : 0) |
+               (p->packs && p->lane ? FEATURE_LZ4 : 0) |
                (wants_checks(p, c) ? FEATURE_CHECKSUM : 0) |
-               (!p->role && !p->lane ? FEATURE_NOTICES : 0);
+               (!p->role && !p->lane ? FEATURE_NOTICES | FEATURE_DRAIN : 0);
 }
 
 /* Take the server's answer. */

@@ -46,7 +46,6 @@ struct dial_params {
         const char *name; /* of this program, for the server's log; NULL: none */
         bool own_user;    /* refuse a Unix socket whose listener is neither this user nor root */
         bool share;       /* go on over shared memory if the server agrees (transport_shm) */
-        bool drains;      /* this side understands `drain` */
         bool packs;       /* this side unpacks FRAME_PACKED */
         enum checking checks;               /* of data that comes over TCP without TLS */
         const struct fabric_choice *fabric; /* offered (transport/fabric.h); NULL: none */

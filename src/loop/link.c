@@ -280,7 +280,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                         return SP_E_AGAIN;
                 }
                 l->blocked = false;
-                l->owed = true;
+                l->owed = l->conn->ops->caps & TRANSPORT_ACKNOWLEDGES;
                 if (l->packer) {
                         compression_sent(&l->packer->compression, (size_t)r);
                         l->packer->offered = false;

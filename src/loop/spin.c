@@ -1,10 +1,10 @@
 #include "loop/spin.h"
-#include "transport/shm.h"
 
 #include "base/relax.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "trace/trace.h"
+#include "transport/shm.h"
 
 enum {
         SPIN_CORES = 3,           /* with fewer, the other side needs the core: yield */

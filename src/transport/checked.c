@@ -389,7 +389,7 @@ int checked_begin(struct conn **c, bool places)
 
 const struct transport_ops transport_checked = {
         .name = "tcp",
-        .caps = TRANSPORT_DIRECT | TRANSPORT_WIDE,
+        .caps = TRANSPORT_DIRECT | TRANSPORT_WIDE | TRANSPORT_ACKNOWLEDGES,
         .sendv = checked_sendv,
         .recvv = checked_recvv,
         .close = checked_close,

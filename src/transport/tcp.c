@@ -191,7 +191,7 @@ static int tcp_listen(const char *address, struct listener **ret)
 const struct transport_ops transport_tcp = {
         .name = "tcp",
         .caps = TRANSPORT_TAKES_TLS | TRANSPORT_ALTERABLE | TRANSPORT_PEERS | TRANSPORT_HOSTS |
-                TRANSPORT_DIRECT | TRANSPORT_WIDE,
+                TRANSPORT_DIRECT | TRANSPORT_WIDE | TRANSPORT_ACKNOWLEDGES,
         .connect = tcp_connect,
         .listen = tcp_listen,
         .accept = stream_accept,

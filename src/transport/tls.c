@@ -718,7 +718,7 @@ int tls_import(int fd, const uint8_t state[TLS_STATE_SIZE], struct conn **ret)
 
 const struct transport_ops transport_tls = {
         .name = "tls",
-        .caps = TRANSPORT_ENCRYPTED | TRANSPORT_PEERS | TRANSPORT_HOSTS,
+        .caps = TRANSPORT_ENCRYPTED | TRANSPORT_PEERS | TRANSPORT_HOSTS | TRANSPORT_ACKNOWLEDGES,
         .below = &transport_tcp,
         .connect = tls_connect,
         .listen = tls_listen,

@@ -17,9 +17,7 @@ const char *conn_name(const struct conn *c)
 /* False: it is not TCP, or the system does not tell. */
 static bool tcp_state_of(const struct conn *c, struct socket_tcp_state *ret)
 {
-        return (c->ops == &transport_tcp || c->ops == &transport_tls ||
-                c->ops == &transport_checked) &&
-               socket_tcp_state(c->room_fd, ret);
+        return c->ops->caps & TRANSPORT_ACKNOWLEDGES && socket_tcp_state(c->room_fd, ret);
 }
 
 uint64_t conn_rate(const struct conn *c)

@@ -59,6 +59,9 @@ enum transport_caps {
         TRANSPORT_MEMORY = 1 << 10,    /* bytes are copied within memory: compressing costs more */
         TRANSPORT_PLACED =
                 1 << 11, /* bytes go straight into the given place: the larger, the better */
+        /* The other host acknowledges bytes (TCP, also below TLS), and the system tells: conn_silence,
+         * conn_rate, conn_round_trip. */
+        TRANSPORT_ACKNOWLEDGES = 1 << 12,
 };
 
 struct transport_ops {

@@ -239,11 +239,19 @@ static void a_wrong_value_is_not_allowed_and_counts_as_the_default(void **state)
                 { CONFIG_on_loss, "wait:", "0 to 86400" },
                 { CONFIG_on_loss, "wait:86401", "0 to 86400" },
         };
+        static const char *const bad[] = { "",        "auto",   "waits",      "wait:", "wait:-1",
+                                           "wait:1s", "wait:0", "wait:86401", "fail:1" };
         char *filter = NULL;
         assert_int_equal(config_check(CONFIG_client_devices, "gpu,count=1", &filter), 0);
         assert_int_equal(config_check(CONFIG_client_devices, "gpus", &filter), SP_E_INVAL);
         assert_non_null(strstr(filter, "SPANCL_DEVICES: 'gpus' is not a term"));
         mem_free(filter);
+        for (size_t i = 0; i < array_size(bad); i++) {
+                char *error = NULL;
+                assert_int_equal(config_check(CONFIG_when_full, bad[i], &error), SP_E_INVAL);
+                assert_non_null(strstr(error, "takes fail, wait, or wait:SECONDS with 1 to 86400"));
+                mem_free(error);
+        }
         for (size_t i = 0; i < array_size(cases); i++) {
                 char *error = NULL;
                 uint64_t v;
@@ -284,6 +292,8 @@ static void a_wait_is_none_or_for_ever_or_some_seconds(void **state)
         assert_true(v == CONFIG_WAIT_AUTO);
         assert_true(config_convert(CONFIG_on_loss, "wait:0", &v));
         assert_int_equal(v, 0);
+        assert_true(config_convert(CONFIG_when_full, "wait:86400", &v));
+        assert_true(v == 86400000000000);
 }
 
 static void every_default_is_allowed(void **state)

@@ -235,7 +235,8 @@ TEST(a_device_tells_which_one_it_is_and_where)
         assert_int_equal(0, device_place_put(&place, &masked));
         assert_string_equal(placed(CL_DEVICE_NAME), "Big GPU");
         assert_string_equal(placed(0x4038), "Big GPU (gpu2:7777)");
-        assert_true(device_place_made(bytes_of(placed(CL_DEVICE_UUID_KHR), sizeof(first))));
+        assert_true(device_place_gives(&(struct info_entry){
+                CL_DEVICE_UUID_KHR, bytes_of(placed(CL_DEVICE_UUID_KHR), sizeof(first)) }));
         memcpy(first, placed(CL_DEVICE_UUID_KHR), sizeof(first));
         for (unsigned i = 0; i < 5; i++) { /* the last two as the first */
                 place = (struct device_place){ i == 1 ? "gpu3" : "gpu2:7777", "gpu2",

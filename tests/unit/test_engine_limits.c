@@ -218,22 +218,6 @@ TEST(sessions_that_come_and_go_leave_nothing_in_an_account)
         assert_int_equal(slot, ACCOUNT_SLOTS - 1);
 }
 
-TEST(the_values_of_when_full_are_known)
-{
-        uint64_t ns = 1;
-        (void)state;
-        assert_true(engine_when_full("fail", &ns));
-        assert_int_equal(ns, 0);
-        assert_true(engine_when_full("wait", &ns));
-        assert_int_equal(ns, 60000000000);
-        assert_true(engine_when_full("wait:86400", &ns));
-        assert_int_equal(ns, 86400000000000);
-        static const char *const bad[] = { "",        "waits",      "wait:", "wait:-1",
-                                           "wait:1s", "wait:86401", "fail:1" };
-        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-                assert_false(engine_when_full(bad[i], &ns));
-}
-
 TEST(more_programs_than_allowed_are_not_built)
 {
         struct world *w = world_limited(LIMIT_PROGRAMS, 1);
@@ -516,7 +500,6 @@ int main(void)
                 cmocka_unit_test(commands_wait_for_device_memory_and_fail_when_it_takes_too_long),
                 cmocka_unit_test(an_account_holds_what_the_sessions_of_a_client_hold),
                 cmocka_unit_test(sessions_that_come_and_go_leave_nothing_in_an_account),
-                cmocka_unit_test(the_values_of_when_full_are_known),
                 cmocka_unit_test(more_programs_than_allowed_are_not_built),
                 cmocka_unit_test(transfers_wait_for_each_other_within_their_limit),
                 cmocka_unit_test(a_transfer_that_would_have_to_wait_for_commands_fails),

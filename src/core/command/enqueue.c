@@ -112,10 +112,13 @@ cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_
 cl_int enqueue_fill(const struct enqueue *q, cl_mem mem, struct bytes pattern, size_t offset,
                     size_t size)
 {
+        /* The lock is held when it is read: no access may fault then. */
+        uint8_t copy[FILL_PATTERN_MAX];
+        memcpy(copy, pattern.data, pattern.size);
         return action_enqueue(q, &(struct action){ .kind = ACTION_BUFFER_FILL,
                                                    .to = operand_bytes(mem, offset, size),
                                                    .covers = true,
-                                                   .pattern = pattern });
+                                                   .pattern = bytes_of(copy, pattern.size) });
 }
 
 /* ---- rectangles ----------------------------------------------------------------------------- */

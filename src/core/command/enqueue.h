@@ -27,6 +27,8 @@ struct box {
         size_t row_pitch, slice_pitch;
 };
 
+enum { FILL_PATTERN_MAX = 128 };
+
 /* From the first to behind the last byte of the box. */
 static inline struct range box_range(const struct box *b, const size_t region[3])
 {
@@ -46,6 +48,7 @@ cl_int enqueue_copy(const struct enqueue *q, cl_mem src, cl_mem dst, size_t src_
                     size_t dst_offset, size_t size);
 cl_int enqueue_copy_rect(const struct enqueue *q, cl_mem src, cl_mem dst, const struct box *from,
                          const struct box *to, const size_t region[3]);
+/* The application's pattern has at most FILL_PATTERN_MAX bytes; it may lie in unified shared memory. */
 cl_int enqueue_fill(const struct enqueue *q, cl_mem m, struct bytes pattern, size_t offset,
                     size_t size);
 cl_int enqueue_marker(const struct enqueue *q, bool barrier);

@@ -133,8 +133,8 @@ void event_hold(cl_event e)
 static void event_tell(cl_event e, const struct server_set *to) REQUIRES(client_held)
 {
         struct client *c = e->context->client;
-        for (unsigned i = server_set_next(to, 0); i < CLIENT_SERVERS_MAX;
-             i = server_set_next(to, i + 1)) {
+        server_set_each(i, to)
+        {
                 struct server *s = c->servers[i];
                 struct session *session = server_session(s);
                 if (!session)

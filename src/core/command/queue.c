@@ -309,6 +309,12 @@ static bool last_tells(const struct _cl_command_queue *q)
         return queue_in_order(q) && !q->failed;
 }
 
+/* Is all that was enqueued up to now known to be complete? */
+static bool is_known_complete(const struct _cl_command_queue *q)
+{
+        return q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed);
+}
+
 /* The event that is complete when all that was enqueued up to now is, held; NULL: it already is. */
 static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
 {
@@ -316,7 +322,7 @@ static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
         *ret = NULL;
         if (server_fails(q->device->server))
                 return SP_E_GONE;
-        if (q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed))
+        if (is_known_complete(q))
                 return 0;
         return last_tells(q) ? watch_last(q, session, ret) : watch_marker(q, session, ret);
 }
@@ -352,8 +358,7 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
 
 static bool is_idle(const struct _cl_command_queue *q) REQUIRES(client_held)
 {
-        return q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed) ||
-               (list_empty(&q->commands) && q->unnamed <= q->finished);
+        return is_known_complete(q) || (list_empty(&q->commands) && q->unnamed <= q->finished);
 }
 
 bool queues_idle(cl_context x)

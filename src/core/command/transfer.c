@@ -645,21 +645,31 @@ int fetch_wait(struct client *c, struct fetch *f)
         return f->failed ? SP_E_GONE : 0;
 }
 
+/* Make the transfer of a part of the client's copy of a buffer. It holds the buffer. NULL: no memory. */
+static struct outgoing *outgoing_new_part(cl_mem root, struct range part, uint64_t transfer)
+        REQUIRES(client_held)
+{
+        struct outgoing *o =
+                outgoing_new(root->context->client, transfer, host_part(root, part), true);
+        if (!o)
+                return NULL;
+        o->root = root;
+        root->sending++;
+        mem_hold(root);
+        return o;
+}
+
 int transfer_bring_host(struct command *m, cl_mem root, struct range part,
                         const struct wire_buffer_write *w)
 {
-        struct outgoing *o = outgoing_new(m->client, w->transfer, host_part(root, part), true);
+        struct outgoing *o = outgoing_new_part(root, part, w->transfer);
         if (!o)
                 return SP_E_NOMEM;
         int r = transfer_bring_write(m->session, root, part, w);
         if (r < 0) {
-                list_remove(&o->link);
-                mem_free(o);
+                outgoing_done(&o->bulk, r);
                 return r;
         }
-        o->root = root;
-        root->sending++;
-        mem_hold(root);
         /* Other servers get the bytes from that server; the client's copy is not needed any more. */
         if (root->initial)
                 r = placement_drop(&root->placement, PLACEMENT_HOST, 0, part);
@@ -669,16 +679,12 @@ int transfer_bring_host(struct command *m, cl_mem root, struct range part,
 
 int transfer_reroute_host(struct server *to, cl_mem root, struct range part, uint64_t event)
 {
-        struct client *c = to->client;
         if (!root->initial && !root->host_ptr)
                 return SP_E_GONE;
-        uint64_t id = client_new_id(c, OBJECT_EVENT);
-        struct outgoing *o = outgoing_new(c, id, host_part(root, part), true);
+        uint64_t id = client_new_id(to->client, OBJECT_EVENT);
+        struct outgoing *o = outgoing_new_part(root, part, id);
         if (!o)
                 return SP_E_NOMEM;
-        o->root = root;
-        root->sending++;
-        mem_hold(root);
         int r = session_send(to->session, transfer_reroute, .event = event, .transfer = id);
         if (r < 0)
                 outgoing_done(&o->bulk, r);

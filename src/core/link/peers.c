@@ -199,10 +199,10 @@ static void unrelay(struct server *a, struct server *b) REQUIRES(client_held)
 static void tell_peers(struct server *s, int status) REQUIRES(client_held)
 {
         struct client *c = s->client;
-        for (unsigned i = 0; i < c->server_count; i++) {
+        server_set_each(i, &s->peers.introduced)
+        {
                 struct server *other = c->servers[i];
-                struct session *session =
-                        server_set_has(&s->peers.introduced, i) ? server_session(other) : NULL;
+                struct session *session = server_session(other);
                 if (session &&
                     session_send(session, peer_lost, .peer = s->peers.id, .status = status) == 0)
                         server_kick(other);

@@ -296,9 +296,9 @@ static void server_let_go(struct request *r) REQUIRES(client_held)
 static void release_at_servers(cl_mem m, struct funeral *f) REQUIRES(client_held)
 {
         struct client *c = m->context->client;
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct session *s =
-                        server_set_has(&m->declared, i) ? server_session(c->servers[i]) : NULL;
+        server_set_each(i, &m->declared)
+        {
+                struct session *s = server_session(c->servers[i]);
                 struct request *r = f && s ? &f->requests[i] : NULL;
                 if (!s)
                         continue;

@@ -38,8 +38,8 @@ static void destroy(cl_sampler s) REQUIRES(client_held)
         struct client *c = x->client;
         map_del(&c->objects.all, (uintptr_t)s);
         c->objects.gone++;
-        for (unsigned i = server_set_next(&s->declared, 0); i < CLIENT_SERVERS_MAX;
-             i = server_set_next(&s->declared, i + 1)) {
+        server_set_each(i, &s->declared)
+        {
                 struct server *server = c->servers[i];
                 struct session *session = server_session(server);
                 /* Without memory the server keeps it until the session ends. */

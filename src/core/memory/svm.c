@@ -196,12 +196,12 @@ static int ask_take(struct ask *a, struct svm_chunk *chunk, struct server *s) RE
 /* Have the servers release the chunk. */
 static void take_back(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
 {
-        for (unsigned i = 0; i < c->server_count; i++) {
-                struct server *s = server_set_has(&chunk->servers, i) ? c->servers[i] : NULL;
-                struct session *session = s ? server_session(s) : NULL;
+        server_set_each(i, &chunk->servers)
+        {
+                struct session *session = server_session(c->servers[i]);
                 /* Without memory the server keeps it until the session ends. */
                 if (session && session_send(session, release, .object = chunk->id) == 0)
-                        server_kick(s);
+                        server_kick(c->servers[i]);
         }
         chunk->servers = (struct server_set){ { 0 } };
 }
@@ -289,7 +289,7 @@ static int chunk_place(cl_context x, struct svm_chunk *chunk, bool again) REQUIR
         if (r < 0)
                 return r;
         /* A device that is this process's own works on the very bytes. */
-        if (chunk->usm && !(c->svm.sharer && server_device(x, c->svm.sharer)))
+        if (chunk->paged && !(c->svm.sharer && server_device(x, c->svm.sharer)))
                 r = chunk_map_twice(c, chunk);
         else
                 r = vm_map(chunk->address, chunk->size, &chunk->address);
@@ -330,14 +330,14 @@ static int chunk_agree(cl_context x, struct svm_chunk *chunk) REQUIRES(client_he
         return r;
 }
 
-static int chunk_new(cl_context x, size_t size, bool usm, struct svm_chunk **ret)
+static int chunk_new(cl_context x, size_t size, bool paged, struct svm_chunk **ret)
         REQUIRES(client_held)
 {
         struct svm_chunk *chunk = mem_zalloc(sizeof(*chunk));
         if (!chunk)
                 return SP_E_NOMEM;
         list_init(&chunk->link);
-        chunk->usm = usm;
+        chunk->paged = paged;
         chunk->size = size > CHUNK ? (size + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE : CHUNK;
         int r = range_set_add(&chunk->free, (struct range){ 0, chunk->size });
         if (r == 0)
@@ -432,7 +432,7 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
                 return SP_E_LIMIT;
         list_each(at, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (!chunk && at->usm == paged && find_room(at, room_of(at, size), align, &room))
+                if (!chunk && at->paged == paged && find_room(at, room_of(at, size), align, &room))
                         chunk = at;
         }
         int r = 0;
@@ -460,7 +460,7 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
         if (usm)
                 m->usm = *usm;
         if (paged)
-                atomic_store_explicit(&x->usm, true, memory_order_relaxed);
+                atomic_store_explicit(&x->paged, true, memory_order_relaxed);
         if (chunk->other)
                 r = view_new(m, m->usm.type != CL_MEM_TYPE_DEVICE_INTEL);
         if (r < 0) {
@@ -492,7 +492,7 @@ cl_mem svm_find(cl_context x, const void *at)
 
 cl_mem svm_find_usm(cl_context x, const void *at)
 {
-        if (!atomic_load_explicit(&x->usm, memory_order_relaxed))
+        if (!atomic_load_explicit(&x->paged, memory_order_relaxed))
                 return NULL;
         client_lock(x->client);
         cl_mem m = svm_find(x, at);
@@ -548,7 +548,7 @@ static bool has_spare(const struct svm_chunk *chunk, cl_context x)
 {
         list_each(other, &x->svm_chunks, struct svm_chunk, link)
         {
-                if (other != chunk && other->usm == chunk->usm && !other->used &&
+                if (other != chunk && other->paged == chunk->paged && !other->used &&
                     other->size == CHUNK)
                         return true;
         }

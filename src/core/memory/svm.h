@@ -3,8 +3,8 @@
  * (mem->chunk), so it uses the placement, migration and mappings of buffers. The application's view
  * of it is memory of this process, which is current between map and unmap.
  *
- * Allocations of cl_intel_unified_shared_memory (mem->usm) are the same, except that nothing maps
- * them: they have views (view.h).
+ * Allocations of cl_intel_unified_shared_memory (mem->usm), and managed ones of clSVMAlloc, are
+ * the same, except that nothing maps them: they have views (view.h).
  *
  * Client and servers agree on memory in chunks, of which allocations are parts: a chunk costs a
  * round trip, an allocation in it nothing. */
@@ -15,7 +15,7 @@
 
 struct svm_chunk {
         struct list link; /* context's */
-        bool usm;         /* for unified shared memory, and for managed allocations of clSVMAlloc */
+        bool paged;       /* for unified shared memory, and for managed allocations of clSVMAlloc */
         uint64_t
                 other; /* where the client has its bytes (view.h); 0: the allocations have no views */
         int fd;        /* of `other`: the memory's file */

@@ -85,9 +85,7 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
                 if (r < 0)
                         return r;
         }
-        if (r == 0)
-                r = access == VM_NONE ? range_set_remove(&v->open, pages)
-                                      : range_set_add(&v->open, pages);
+        r = access == VM_NONE ? range_set_remove(&v->open, pages) : range_set_add(&v->open, pages);
         if (r == 0)
                 r = access == VM_WRITE ? range_set_add(&v->written, pages)
                                        : range_set_remove(&v->written, pages);
@@ -197,9 +195,10 @@ static int adopt(struct view *v, struct range r) REQUIRES(client_held)
         struct placement *p = &v->mem->placement;
         struct range_set unknown = { 0 };
         struct range part, rest;
-        if (x->views.launches == v->launches || !x->views.server)
+        if (x->views.launches == v->launches || !x->views.device)
                 return 0;
-        struct replica *to = placement_at(p, server_index(x->views.server), x->views.domain);
+        struct replica *to = placement_at(p, server_index(x->views.device->server),
+                                          mem_domain(v->mem, x->views.device));
         int e = to ? range_set_add(&unknown, r) : SP_E_NOMEM;
         for (size_t i = 0; e == 0 && i < p->count; i++) {
                 rest = r;
@@ -385,13 +384,7 @@ void views_reached(struct command *m)
 {
         cl_context x = m->queue->context;
         x->views.launches++;
-        x->views.server = m->server;
-        x->views.domain = m->queue->device->domain;
-        for (cl_uint i = 0; i < x->device_count; i++)
-                if (x->devices[i]->server == m->server && x->devices[i]->svm) {
-                        x->views.domain = x->devices[i]->domain; /* as mem_domain */
-                        return;
-                }
+        x->views.device = m->queue->device;
 }
 
 struct guess {
