@@ -65,7 +65,7 @@ static void say(struct end *e)
 }
 
 /* It may do so on the way to something else, after which it looks again. */
-TEST(what_was_tried_and_not_received_is_not_lost)
+TEST(messages_tried_and_not_received_are_not_lost)
 {
         struct end ends[2];
         struct link *l = &ends[0].link;
@@ -256,7 +256,7 @@ TEST(bytes_that_anyone_sent_are_watched_once_the_owner_has_looked)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_was_tried_and_not_received_is_not_lost),
+                cmocka_unit_test(messages_tried_and_not_received_are_not_lost),
                 cmocka_unit_test(a_link_that_fails_to_send_receives_what_has_come),
                 cmocka_unit_test(so_does_one_through_shared_memory),
                 cmocka_unit_test(a_checked_record_that_comes_slowly_is_no_silence),
