@@ -1,0 +1,27 @@
+# The programs of api/ for another processor. Each is linked with the library itself, because the building host has no
+# ICD loader for that processor. SPANCL_HOST_BUILD is a build for this host's processor: its servers run.
+set(SPANCL_HOST_BUILD ${PROJECT_SOURCE_DIR}/build/release CACHE PATH
+        "When cross compiling: a build for this host, for the servers of tests")
+
+file(GLOB sources CONFIGURE_DEPENDS api/*.c)
+foreach(source IN LISTS sources)
+        # The emulator can't execute a program that runs itself or loads the ICD loader, and no native implementation for
+        # that processor is here for servers in the process.
+        file(STRINGS ${source} unfit LIMIT_COUNT 1 REGEX "runner: with-|execv|execl|stats_run|stats\\.h|dlopen|in-process")
+        if(unfit)
+                continue()
+        endif()
+        get_filename_component(name ${source} NAME_WE)
+        add_executable(api_${name} ${source})
+        target_include_directories(api_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+        target_link_libraries(api_${name} PRIVATE spancl_flags spancl)
+        file(STRINGS ${source} wanted LIMIT_COUNT 1 REGEX "servers: [0-9]+")
+        set(servers 2)
+        if(wanted MATCHES "servers: ([0-9]+)")
+                set(servers ${CMAKE_MATCH_1})
+        endif()
+        add_test(NAME ${CMAKE_SYSTEM_PROCESSOR}/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
+                ${SPANCL_HOST_BUILD} ${servers} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:api_${name}>)
+        set_tests_properties(${CMAKE_SYSTEM_PROCESSOR}/${name} PROPERTIES LABELS cross TIMEOUT 600
+                SKIP_RETURN_CODE 77)
+endforeach()
