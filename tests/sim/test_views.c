@@ -9,7 +9,7 @@
 #include "support/random.h"
 #include "support/setup.h"
 
-enum { AREAS = 5, SMALL = 20000, LARGE = 700000, STEPS = 60, SEEDS = 12, WALK = 16384 };
+enum { AREAS = 5, SMALL = 20000, LARGE = 700000, STEPS = 60, SEEDS = 6, WALK = 16384 };
 
 static clSharedMemAllocINTEL_fn shared_alloc;
 static clHostMemAllocINTEL_fn host_alloc;
