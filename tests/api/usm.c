@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "usm.h"
@@ -151,11 +152,36 @@ static void system_calls(struct api *a, cl_program program)
                         CHECK(got[i] == i + round);
                 CHECK(send(ends[1], got, SMALL, 0) == SMALL);
                 CHECK(recv(ends[0], p, SMALL, MSG_WAITALL) == SMALL);
+                /* Out of it and into it again, as files do it. */
+                run(a->queues[0], add, SMALL / 4);
+                OK(clFinish(a->queues[0]));
+                struct iovec parts[2] = { { p, 100 }, { (char *)p + 100, SMALL - 100 } };
+                CHECK(lseek(fileno(file), LARGE, SEEK_SET) == LARGE);
+                CHECK(write(fileno(file), p, SMALL) == SMALL);
+                memset(p, 0, SMALL);
+                CHECK(lseek(fileno(file), LARGE, SEEK_SET) == LARGE);
+                CHECK(readv(fileno(file), parts, 2) == SMALL);
+                for (cl_uint i = 0; i < SMALL / 4; i++)
+                        CHECK(p[i] == i + round + 1);
+                for (cl_uint i = 0; i < SMALL / 4; i++)
+                        p[i] = i + round;
         }
         OK(set_pointer(add, 0, large));
         run(a->queues[0], add, 1);
         OK(clFinish(a->queues[0]));
         CHECK(large[0] == 4 && large[1] == 3 && large[LARGE - 1] == 3);
+        /* A larger one has to be touched first: each page, in the same way. */
+        run(a->queues[0], add, 1);
+        OK(clFinish(a->queues[0]));
+        for (size_t i = 0; i < LARGE; i += PAGE)
+                (void)*(volatile char *)(large + i);
+        CHECK(pwrite(fileno(file), large, LARGE, 0) == LARGE);
+        for (size_t i = 0; i < LARGE; i += PAGE)
+                *(volatile char *)(large + i) = 0;
+        CHECK(pread(fileno(file), large, LARGE, 0) == LARGE);
+        run(a->queues[0], add, 1);
+        OK(clFinish(a->queues[0]));
+        CHECK(large[0] == 6 && large[1] == 3 && large[LARGE - 1] == 3);
         close(ends[0]);
         close(ends[1]);
         fclose(file);

@@ -17,6 +17,7 @@
 enum {
         BLOCK = 64 << 10, /* fetched at once, at least */
         BLOCK_MAX = 2 << 20,
+        AHEAD = 4,          /* times the block's size: on their way while accesses ascend */
         HOT_MAX = 64 << 10, /* of one allocation, at a wait */
         HOT_COUNT = 32,     /* allocations, at a wait */
 };
@@ -48,12 +49,20 @@ static int allow(struct view *v, struct range pages, enum vm_access access)
         return vm_allow(view_address(v) + pages.begin, (size_t)(pages.end - pages.begin), access);
 }
 
+/* Blocks that the view asked for ahead of the accesses. */
+struct ahead {
+        struct list link;
+        struct range pages;
+        struct fetch fetch;
+        uint64_t changes; /* the view's when it asked */
+};
+
 /* ---- pages ---------------------------------------------------------------------------------- */
 
 void view_changed(struct view *v)
 {
         const struct replica *host = placement_find(&v->mem->placement, PLACEMENT_HOST, 0);
-        if (!v->fresh && !v->open.count && !(host && host->current.count))
+        if (!v->fresh && !v->open.count && !(host && host->current.count) && list_empty(&v->ahead))
                 list_remove(&v->touched);
         else if (list_empty(&v->touched))
                 list_append(&v->mem->context->views.touched, &v->touched);
@@ -91,6 +100,38 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
                                        : range_set_remove(&v->written, pages);
         view_changed(v);
         return r;
+}
+
+/* No bytes come any more: they are current, unless a command has changed them since. */
+static void ahead_end(struct view *v, struct ahead *a) REQUIRES(client_held)
+{
+        struct replica *host = placement_find(&v->mem->placement, PLACEMENT_HOST, 0);
+        bool current = host && !a->fetch.failed && a->changes == v->changes;
+        if (current && range_set_add(&host->current, bytes_in(v, a->pages)) < 0)
+                log_debug("client", "out of memory: bytes of a view are fetched again");
+        list_remove(&a->link);
+        mem_free(a);
+}
+
+/* End all that have come. */
+static void ahead_sweep(struct view *v) REQUIRES(client_held)
+{
+        list_each(a, &v->ahead, struct ahead, link)
+        {
+                if (!a->fetch.open)
+                        ahead_end(v, a);
+        }
+        view_changed(v);
+}
+
+static struct ahead *ahead_find(const struct view *v, struct range pages) REQUIRES(client_held)
+{
+        list_each(a, &v->ahead, struct ahead, link)
+        {
+                if (range_overlaps(a->pages, pages))
+                        return a;
+        }
+        return NULL;
 }
 
 static int host_wrote(struct view *v, struct range pages) REQUIRES(client_held)
@@ -173,6 +214,7 @@ int view_lose(struct view *v, struct range r)
         r = pages_of(r);
         v->was_written |= range_set_meets(&v->written, r);
         v->changes++;
+        ahead_sweep(v);
         while (e == 0 && range_set_next(&v->open, r, true, &part)) {
                 e = set_access(v, part, VM_NONE);
                 lost.begin = part.begin < lost.begin ? part.begin : lost.begin;
@@ -229,6 +271,49 @@ static int fetch(struct view *v, struct range r, struct fetch *f) REQUIRES(clien
         return e;
 }
 
+static bool is_current(const struct view *v, struct range r) REQUIRES(client_held)
+{
+        const struct replica *host = placement_find(&v->mem->placement, PLACEMENT_HOST, 0);
+        return host && range_set_has(&host->current, r);
+}
+
+/* If accesses ascend, ask for the blocks that come next. */
+static void fetch_ahead(struct view *v, const struct view_run *run) REQUIRES(client_held)
+{
+        struct range block = { run->next, run->next };
+        uint64_t end = run->next + AHEAD * run->size, size = run->size;
+        ahead_sweep(v);
+        while (run->size > BLOCK && block.end < end && block.end < v->size) {
+                size = size < BLOCK_MAX ? size * 2 : BLOCK_MAX;
+                block = (struct range){ block.end, block.end + size };
+                if (block.end > v->size)
+                        block.end = v->size;
+                if (ahead_find(v, block) || is_current(v, bytes_in(v, block)))
+                        continue;
+                struct ahead *a = mem_zalloc(sizeof(*a));
+                if (!a)
+                        return;
+                *a = (struct ahead){ .pages = block, .changes = v->changes };
+                list_append(&v->ahead, &a->link);
+                if (fetch(v, bytes_in(v, block), &a->fetch) < 0) {
+                        a->fetch.failed = true;
+                        return;
+                }
+        }
+}
+
+/* Wait for bytes that are on their way there. If some do not come, they are fetched again. */
+static void await_ahead(struct view *v, struct range r) REQUIRES(client_held)
+{
+        struct ahead *a;
+        while ((a = ahead_find(v, r))) {
+                list_remove(&a->link);
+                if (fetch_wait(v->mem->context->client, &a->fetch) < 0)
+                        log_debug("client", "bytes of a view did not come ahead of an access");
+                ahead_end(v, a);
+        }
+}
+
 static bool may_bring(void *arg) REQUIRES(client_held)
 {
         return !((const struct view *)arg)->bringing;
@@ -240,10 +325,10 @@ static void end_bringing(struct view *v) REQUIRES(client_held)
         client_changed(v->mem->context->client);
 }
 
-/* Bring the bytes of a range that somebody uses; the caller holds the object. No command writes
- * there meanwhile, because the memory has no concurrent access: commands that may write everything
- * do not write there. */
-static int bring(struct view *v, struct range r) REQUIRES(client_held)
+/* Bring the bytes of a range that somebody uses: the last block of `run`, unless that is NULL. The
+ * caller holds the object. No command writes there meanwhile, because the memory has no concurrent
+ * access: commands that may write everything do not write there. */
+static int bring(struct view *v, struct range r, const struct view_run *run) REQUIRES(client_held)
 {
         struct client *c = v->mem->context->client;
         struct fetch f = { .open = 0 };
@@ -251,7 +336,12 @@ static int bring(struct view *v, struct range r) REQUIRES(client_held)
         while (v->bringing)
                 client_wait(c, may_bring, v);
         v->bringing = true;
+        if (run && ahead_find(v, r))
+                fetch_ahead(v, run);
+        await_ahead(v, r);
         int e = fetch(v, r, &f);
+        if (run && e == 0)
+                fetch_ahead(v, run);
         int end = fetch_wait(c, &f);
         end_bringing(v);
         struct replica *host =
@@ -265,7 +355,7 @@ int view_read(struct view *v, struct range r, const uint8_t **ret)
 {
         int e = ripen(v);
         if (e == 0)
-                e = bring(v, r);
+                e = bring(v, r, NULL);
         view_changed(v);
         if (e == 0)
                 *ret = v->other + r.begin;
@@ -275,9 +365,8 @@ int view_read(struct view *v, struct range r, const uint8_t **ret)
 /* ---- faults --------------------------------------------------------------------------------- */
 
 /* The pages to fetch for an access: more when accesses ascend. */
-static struct range pages_for(struct view *v, uint64_t offset, bool write)
+static struct range pages_for(const struct view *v, struct view_run *run, uint64_t offset)
 {
-        struct view_run *run = write ? &v->writes : &v->reads;
         uint64_t at = (view_address(v) + offset) / BLOCK * BLOCK;
         struct range r = { at > view_address(v) ? at - view_address(v) : 0, 0 };
         bool ascends = run->size && r.begin == run->next;
@@ -340,9 +429,10 @@ static bool serve(struct client *c, const struct fault *f) REQUIRES(client_held)
         bool write = f->access == FAULT_WRITE || (f->access == FAULT_UNKNOWN && readable);
         if (v->fresh || (readable && (!write || range_set_has(&v->written, here))))
                 return may_retry(v, f);
-        struct range pages = pages_for(v, offset, write);
+        struct view_run *run = write ? &v->writes : &v->reads;
+        struct range pages = pages_for(v, run, offset);
         mem_hold(m);
-        int r = bring(v, bytes_in(v, pages));
+        int r = bring(v, bytes_in(v, pages), run);
         if (r == 0)
                 r = find_view(c, f->address) == v ? open_pages(v, pages, write) : SP_E_GONE;
         mem_unhold(m);
@@ -407,7 +497,7 @@ void views_bring_hot(cl_context x)
                 if (count == HOT_COUNT || e < 0)
                         break;
                 list_remove(&v->hot);
-                if (v->bringing)
+                if (v->bringing || ahead_find(v, v->lost))
                         continue;
                 v->bringing = true;
                 all[count++] = (struct guess){ v->mem, v->lost, v->changes };
@@ -443,6 +533,7 @@ int view_new(cl_mem m, bool fresh)
                 return SP_E_NOMEM;
         list_init(&v->touched);
         list_init(&v->hot);
+        list_init(&v->ahead);
         v->mem = m;
         v->other = (uint8_t *)(uintptr_t)(chunk->other + svm_offset(m));
         v->size = (size_t)pages_of((struct range){ 0, m->size }).end;
@@ -466,6 +557,7 @@ void view_free(struct view *v)
         /* The next allocation there is to find it empty. */
         if (vm_empty_file(chunk->fd, svm_offset(v->mem), v->size) < 0)
                 log_error("client", "memory of an allocation can't be given back");
+        ahead_sweep(v); /* what is still to come holds the object */
         list_remove(&v->touched);
         list_remove(&v->hot);
         range_set_fini(&v->open);

@@ -15,8 +15,8 @@
 
 /* Accesses in ascending order. */
 struct view_run {
-        uint64_t next;
-        size_t size; /* of the last fetch */
+        uint64_t next; /* where the last block ends */
+        size_t size;   /* of the last block; 0: there was none */
 };
 
 /* Offsets are those in the allocation; ranges of pages may exceed it by less than a page. */
@@ -30,6 +30,7 @@ struct view {
         bool fresh;
         struct range_set open, written; /* pages; `written` is a part of `open` */
         struct view_run reads, writes;
+        struct list ahead; /* bytes that are on their way, or came, without an access */
         struct range lost; /* pages that were open last, if they are few */
         bool was_written;  /* some of `open`, since it was brought for a wait */
         bool guessed;      /* `open` was brought without an access */
