@@ -278,6 +278,17 @@ def without_a_daemon_the_source_settles_and_says_so():
         found.until("appears", name="gpu1")
 
 
+def a_silent_bus_ends_the_source():
+    """libdbus would wait for it without a limit, and each program would leave a process behind."""
+    with Network(daemons=()) as net, socket.socket(socket.AF_UNIX) as bus:
+        (Path(net.folder.name) / "near").mkdir()
+        bus.bind(f"{net.folder.name}/near/bus")
+        os.chmod(f"{net.folder.name}/near/bus", 0o777)  # the source is nobody's process
+        bus.listen()
+        with net.source() as found:
+            assert found.process.wait(HANG_S) == 1 and "does not answer" in found.log(), found.log()
+
+
 def a_source_ends_with_its_reader():
     with Network() as net:
         found = net.source()
