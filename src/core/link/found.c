@@ -107,7 +107,7 @@ static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
         else if (other)
                 give_way(c, other, f);
         else if (r != SP_E_LIMIT || !c->sessions.due)
-                found_tell_full(c, t->spec.name, r);
+                found_report_full(c, t->spec.name, r);
         return r != SP_E_LIMIT;
 }
 
@@ -122,7 +122,7 @@ bool found_step(struct client *c, struct found *f)
                 return leave(f);
         }
         if (!before || f->twin || !f->first)
-                found_look_for_twin(c, f);
+                found_update_twin(c, f);
         if (f->twin)
                 return leave(f);
         if (!f->first) {
@@ -161,7 +161,7 @@ void found_begin_first(struct client *c)
         {
                 if (!f->present || f->twin || f->first)
                         continue;
-                found_look_for_twin(c, f);
+                found_update_twin(c, f);
                 if (!f->twin && !begin_first(c, f))
                         break;
         }
@@ -211,7 +211,7 @@ bool found_came(struct server *s)
                 leave(f);
                 return true;
         }
-        server_tell_added(s);
+        server_notify_added(s);
         if (client_add_devices(c, s) < 0)
                 log_error("client", "%s: out of memory", server_name(s));
         f->added = true;

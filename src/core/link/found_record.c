@@ -101,7 +101,7 @@ static bool make_room(struct client *c, const char *identity) REQUIRES(client_he
         return count < FOUND_MAX && of_key < FOUND_OF_KEY_MAX;
 }
 
-void found_tell_full(struct client *c, const char *name, int status)
+void found_report_full(struct client *c, const char *name, int status)
 {
         if (!c->found.told_full)
                 log_warn("client", "%s is not used, and perhaps others: %s", name,

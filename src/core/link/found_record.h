@@ -55,6 +55,6 @@ struct target *found_next_target(const struct found *f, const struct server_spec
 bool found_is_current(const struct found *f, const struct server_spec *spec);
 
 /* Log once that servers are not used, because of `status`. */
-void found_tell_full(struct client *c, const char *name, int status) REQUIRES(client_held);
+void found_report_full(struct client *c, const char *name, int status) REQUIRES(client_held);
 
 #endif

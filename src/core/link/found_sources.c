@@ -46,7 +46,7 @@ static void take_item(struct client *c, const struct discovery_item *item) REQUI
                 snprintf(identity, sizeof(identity), "%.500s %s", item->source, d->id);
         struct found *f = found_find_or_make(c, identity);
         if (!f)
-                found_tell_full(c, d->name, SP_E_LIMIT);
+                found_report_full(c, d->name, SP_E_LIMIT);
         for (unsigned i = 0; f && i < d->address_count; i++) {
                 struct server_spec spec;
                 if (discovered_spec(d, item->use, i, &spec) == 0)

@@ -71,7 +71,7 @@ struct server *found_find_twin(struct client *c, const struct found *f,
         return NULL;
 }
 
-void found_look_for_twin(struct client *c, struct found *f)
+void found_update_twin(struct client *c, struct found *f)
 {
         const struct server *last = f->first ? f->first->sessions.last : NULL;
         if (last && !found_is_current(f, last->spec))

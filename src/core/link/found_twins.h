@@ -14,6 +14,6 @@ struct server *found_find_twin(struct client *c, const struct found *f,
 
 /* Set `twin` of a server that is present: does the client have it otherwise, by the address where it
  * was last, or by the one that is to be tried first? */
-void found_look_for_twin(struct client *c, struct found *f) REQUIRES(client_held);
+void found_update_twin(struct client *c, struct found *f) REQUIRES(client_held);
 
 #endif
