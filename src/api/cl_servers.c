@@ -5,7 +5,7 @@
 #include "api/reply.h"
 #include "core/client.h"
 #include "core/handle.h"
-#include "core/link/found.h"
+#include "core/link/found_program.h"
 
 static cl_int find_client(cl_platform_id platform, struct client **ret)
 {

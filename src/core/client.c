@@ -12,6 +12,7 @@
 #include "core/link/availability.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
+#include "core/link/found_sources.h"
 #include "core/link/io.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"

@@ -589,7 +589,7 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
         d->accepts = info_u64(info, INFO_DEVICE_ACCEPTS, 0);
-        d->available = true;
+        d->available = !s->drains;
         d->shown = d->present = d;
         struct address at;
         const char *address = s->spec->address;

@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "os/clock.h"
+#include "os/signals.h"
 
-enum { AGAIN_NS = 1000000000 };
+enum {
+        AGAIN_NS = 1000000000,
+        CONNECT_S = 10 /* libdbus waits without a limit for a bus that is connected and silent */
+};
 
 struct end {
         int fd;
@@ -66,8 +70,10 @@ static void renew(struct avahi_link *l)
         if (l->client || clock_now_ns() < l->again_ns)
                 return;
         l->broken = false;
+        signals_limit(CONNECT_S, "the system's D-Bus does not answer; the program ends\n");
         l->client = avahi_client_new(avahi_simple_poll_get(l->poll), AVAHI_CLIENT_NO_FAIL, on_state,
                                      l, &error);
+        signals_limit(0, NULL);
         l->again_ns = clock_now_ns() + AGAIN_NS;
         if (!l->client)
                 log_absent(l, avahi_strerror(error));

@@ -1,5 +1,6 @@
 #include "os/signals.h"
 
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -41,6 +42,22 @@ void signals_die(int number)
         sigprocmask(SIG_UNBLOCK, &set, NULL);
         (void)raise(number);
         _exit(128 + number);
+}
+
+static const char *limit_text;
+
+static void on_limit(int number)
+{
+        (void)number;
+        (void)!write(STDERR_FILENO, limit_text, strlen(limit_text));
+        _exit(1);
+}
+
+void signals_limit(unsigned seconds, const char *text)
+{
+        limit_text = text;
+        (void)sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_limit }, NULL);
+        alarm(seconds);
 }
 
 void signals_ignore_pipe(void)

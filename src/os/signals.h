@@ -24,6 +24,10 @@ void signals_stop(void);
 /* End this process by a signal, also one that it blocks or handles. */
 _Noreturn void signals_die(int number);
 
+/* End this process in `seconds`, with status 1 and `text` on standard error, whatever it does then: for calls of
+ * libraries that may never return. 0: take that back. `text` has to stay. */
+void signals_limit(unsigned seconds, const char *text);
+
 /* Have writes to a pipe or socket that nobody reads fail, instead of SIGPIPE's end of the process. */
 void signals_ignore_pipe(void);
 

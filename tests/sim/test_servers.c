@@ -18,6 +18,13 @@ static bool is_available(cl_device_id d)
         return available;
 }
 
+static void expect_no_context(cl_device_id d)
+{
+        cl_int err;
+        assert_null(clCreateContext(NULL, 1, &d, NULL, NULL, &err));
+        assert_int_equal(err, CL_DEVICE_NOT_AVAILABLE);
+}
+
 /* Until the client has noticed (false), or has it back (true). */
 static void run_until(struct setup *s, bool available)
 {
@@ -356,6 +363,78 @@ TEST(the_only_server_dies_while_the_client_waits)
         }
 }
 
+/* Half of the seeds cut links, also while the notice is on its way. */
+TEST(sessions_that_are_open_compute_on_while_their_server_drains)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* that it drains is a warning */
+        for (uint64_t seed = 1; seed <= 100; seed++) {
+                struct setup s;
+                struct rng rng = { seed };
+                uint32_t launched = 0;
+                unsigned drains_after = (unsigned)rng_below(&rng, 12);
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 2,
+                                                      .reconnect_ns = UINT64_MAX / 2,
+                                                      .wait_ns = UINT64_MAX,
+                                                      .cut_chance = seed % 2 ? 50 : 0,
+                                                      .cuts = 20 });
+                for (unsigned i = 0; i < 24; i++) {
+                        if (i == drains_after)
+                                sim_drain(s.sim, 0);
+                        /* One queue for each of both servers, in turn; the buffer goes with it. */
+                        unsigned queue = rng_chance(&rng, 50) ? 0 : 2;
+                        assert_int_equal(setup_launch(&s, queue, 0, NULL, NULL), CL_SUCCESS);
+                        assert_int_equal(clFinish(s.queues[queue]), CL_SUCCESS);
+                        launched++;
+                        if (rng_chance(&rng, 20))
+                                sim_cut_client(s.sim, (unsigned)rng_below(&rng, seed % 2 + 1));
+                }
+                run_until(&s, false);
+                assert_true(notices > 0);
+                assert_true(is_available(s.devices[2]));
+                expect_no_context(s.devices[0]);
+                setup_check(&s, 0, launched);
+                /* A link that comes back does not make its devices available again. */
+                for (unsigned i = 0; i < 3; i++) {
+                        sim_cut_client(s.sim, 0);
+                        assert_int_equal(setup_launch(&s, 1, 0, NULL, NULL), CL_SUCCESS);
+                        setup_check(&s, 1, ++launched);
+                        assert_false(is_available(s.devices[0]));
+                }
+                setup_end(&s);
+        }
+        log_threshold = before;
+}
+
+TEST(a_server_that_drains_while_a_client_connects_has_it_or_refuses_it)
+{
+        enum log_level before = log_threshold;
+        unsigned accepted = 0, refused = 0;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 60; seed++) {
+                cl_device_id devices[4];
+                cl_uint count;
+                struct sim *sim = sim_new(&(struct sim_params){
+                        .seed = seed, .servers = 2, .draining = 1, .reconnect_ns = 1000000000 });
+                assert_int_equal(clGetDeviceIDs(sim_platform(sim), CL_DEVICE_TYPE_CUSTOM, 4,
+                                                devices, &count),
+                                 CL_SUCCESS);
+                assert_true(count == 2 || count == 4);
+                accepted += count == 4;
+                refused += count == 2;
+                for (cl_uint i = 0; count == 4 && i < 2; i++) {
+                        while (is_available(devices[i]))
+                                sim_run(sim, 1000);
+                        expect_no_context(devices[i]);
+                }
+                assert_true(is_available(devices[count - 1]));
+                sim_free(sim);
+        }
+        assert_true(accepted > 10 && refused > 10);
+        log_threshold = before;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -371,6 +450,8 @@ int main(void)
                 cmocka_unit_test(a_server_may_be_started_anew_any_number_of_times),
                 cmocka_unit_test(a_device_that_does_not_come_back_stays_unavailable),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
+                cmocka_unit_test(sessions_that_are_open_compute_on_while_their_server_drains),
+                cmocka_unit_test(a_server_that_drains_while_a_client_connects_has_it_or_refuses_it),
                 cmocka_unit_test(the_only_server_dies_while_the_client_waits),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ struct sim_params {
         unsigned servers;
         const char *devices; /* filter of every server (backend.h); NULL: all */
         unsigned refusing;   /* bit per server: nobody listens there */
+        unsigned draining;   /* bit per server: sim_drain right before or behind its first hello */
         unsigned one_way;    /* bit per server: other servers can't reach it, only it them */
         /* Bit 8 i + k: server k does not answer server i, which the client does not know. */
         uint64_t blocked;
@@ -78,6 +79,8 @@ void sim_forget(struct sim *sim);
 
 /* Kill server `i`. Its connections end after the bytes that are under way. */
 void sim_kill_server(struct sim *sim, unsigned i);
+/* Server `i` drains: it notifies its client, and refuses new sessions. */
+void sim_drain(struct sim *sim, unsigned i);
 /* Start server `i` anew with these devices; it knows of no session. If it is alive, it dies
  * first. */
 void sim_restart_server(struct sim *sim, unsigned i, const char *devices);

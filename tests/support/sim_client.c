@@ -133,7 +133,7 @@ static bool opened(struct sim *sim, struct io_link *io)
         struct sim_server *s = io->server;
         uint64_t now = sim->now;
         io->open_at = now + rng_range(&sim->rng, 1, 4 * sim->delay_ns + 1);
-        if (s->id[0] || s->id[1] || !rng_chance(&sim->rng, 70))
+        if (s->drains || s->id[0] || s->id[1] || !rng_chance(&sim->rng, 70))
                 return false;
         io->open_at = SIM_NEVER;
         for (unsigned i = 0; i < 2; i++) {
@@ -265,6 +265,14 @@ static void io_connect_all(void *user, struct io_connect *all, size_t count)
                         snprintf(at->text, sizeof(at->text), "nobody listens there");
                         continue;
                 }
+                bool drains = sim->params.draining & 1u << s->index;
+                if (drains && rng_chance(&sim->rng, 50))
+                        sim_drain(sim, s->index);
+                if (s->drains) {
+                        at->status = SP_E_GONE;
+                        snprintf(at->text, sizeof(at->text), "it drains");
+                        continue;
+                }
                 at->status = exchange_hellos(sim, at, s);
                 must(sim, !at->status);
                 at->link = new_link(sim, s, at->session);
@@ -273,6 +281,8 @@ static void io_connect_all(void *user, struct io_connect *all, size_t count)
                 sim_link_connect(sim, 0, (struct end){ at->session, NULL },
                                  (struct end){ engine_session(s->engine), s });
                 engine_unlock(s->engine);
+                if (drains)
+                        sim_drain(sim, s->index);
         }
 }
 

@@ -207,6 +207,21 @@ void sim_kill_server(struct sim *sim, unsigned i)
         engine_unlock(s->engine);
 }
 
+void sim_drain(struct sim *sim, unsigned i)
+{
+        struct sim_server *s = &sim->servers[i];
+        if (s->drains || s->dead)
+                return;
+        s->drains = true;
+        if (!s->id[0] || s->over)
+                return;
+        engine_lock(s->engine);
+        must(sim,
+             session_send(engine_session(s->engine), drain, .text = bytes_str("it drains")) == 0);
+        engine_unlock(s->engine);
+        sim_server_serve(s);
+}
+
 void sim_restart_server(struct sim *sim, unsigned i, const char *devices)
 {
         struct sim_server *s = &sim->servers[i];
@@ -218,7 +233,7 @@ void sim_restart_server(struct sim *sim, unsigned i, const char *devices)
         engine_free(s->engine);
         s->id[0] = s->id[1] = 0;
         s->execute_at = SIM_NEVER;
-        s->over = s->away = s->stuck = false;
+        s->over = s->away = s->stuck = s->drains = false;
         engine_start(sim, s, devices);
         s->dead = false;
 }

@@ -17,8 +17,9 @@ struct sim_server {
         char name[16], address[32];
         struct engine *engine;
         bool dead, frozen;
-        bool over;  /* the client closed the session */
-        bool away;  /* the client's connections are lost */
+        bool over; /* the client closed the session */
+        bool away; /* the client's connections are lost */
+        bool drains;
         bool stuck; /* the backend had nothing to run though commands are said to run */
         uint64_t id[2], key[2];
         uint64_t clock_offset;

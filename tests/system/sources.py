@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from hashlib import md5
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -172,7 +173,8 @@ class Network:
         return process
 
     def spancld(self, *options, host="far", backend="reference", insecure=True):
-        prefix = [*self.hosts.inside(host), "env", f"DBUS_SYSTEM_BUS_ADDRESS={self.env(host)['DBUS_SYSTEM_BUS_ADDRESS']}"]
+        prefix = [*self.hosts.inside(host), "env", f"DBUS_SYSTEM_BUS_ADDRESS={self.env(host)['DBUS_SYSTEM_BUS_ADDRESS']}",
+                  "POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable"]  # nothing runs for long, so compiling is what takes time
         return Servers(BUILD, 1, ("--backend", backend, *(("--insecure",) if insecure else ()), "--log", "info", "--keys",
                                   f"{self.folder.name}/keys", *options), prefix=prefix,
                        vendors=native_vendors(self.folder.name))
@@ -278,6 +280,17 @@ def without_a_daemon_the_source_settles_and_says_so():
         found.until("appears", name="gpu1")
 
 
+def a_silent_bus_ends_the_source():
+    """libdbus would wait for it without a limit, and each program would leave a process behind."""
+    with Network(daemons=()) as net, socket.socket(socket.AF_UNIX) as bus:
+        (Path(net.folder.name) / "near").mkdir()
+        bus.bind(f"{net.folder.name}/near/bus")
+        os.chmod(f"{net.folder.name}/near/bus", 0o777)  # the source is nobody's process
+        bus.listen()
+        with net.source() as found:
+            assert found.process.wait(HANG_S) == 1 and "does not answer" in found.log(), found.log()
+
+
 def a_source_ends_with_its_reader():
     with Network() as net:
         found = net.source()
@@ -346,7 +359,8 @@ def a_server_that_knows_clients_publishes_its_key():
 
 
 def a_paired_server_is_found_without_configuration():
-    """No variable names a server: the user's key is enough, and without it nobody sees the platform."""
+    """No variable names a server: the user's key is enough, and without it nobody sees the platform. clinfo lists its
+    device, and hashcat finds a word there."""
     with Network() as net:
         folder = Path(net.folder.name)
         subprocess.run([BUILD / "bin/spancl", "keys", folder / "pair"], check=True, timeout=HANG_S,
@@ -356,16 +370,23 @@ def a_paired_server_is_found_without_configuration():
         (folder / "pair/client").rename(folder / "user/spancl")
         env = {**net.env("near"), "OCL_ICD_VENDORS": str(BUILD / "etc/vendors"), "SPANCL_DISCOVERY_WAIT": "60000"}
 
+        def output(config, *command):
+            return subprocess.run(net.inside("near", *command), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  env={**env, **{f"XDG_{n}_HOME": str(folder / config) for n in ("CONFIG", "DATA", "CACHE")}},
+                                  stdin=subprocess.DEVNULL, timeout=claims.HANG_S, check=False).stdout
+
         def clinfo(config):
-            return subprocess.run(net.inside("near", "clinfo", "-l"), env={**env, "XDG_CONFIG_HOME": str(folder / config)},
-                                  text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=HANG_S,
-                                  check=False).stdout
+            return output(config, "clinfo", "-l")
 
         with net.spancld("--listen", "*:7777", "--advertise", backend="native", insecure=False):
             with net.source() as found:
                 found.until("appears")
             shown = clinfo("user")
             assert "SpanCL" in shown and "Device #0" in shown and "spancl[" not in shown, shown
+            if shutil.which("hashcat"):
+                shown = output("user", "hashcat", "--force", "-D", "1", "-m", "0", "-a", "3", "--potfile-disable",
+                               "--restore-disable", "--outfile-autohex-disable", md5(b"cl42").hexdigest(), "cl?d?d")
+                assert "Status...........: Cracked" in shown and ":cl42" in shown, shown
             assert "SpanCL" not in clinfo("stranger") and "spancl[" not in clinfo("stranger")
         net.stop_avahi("near")
         assert "avahi" not in clinfo("user") and "spancl" not in clinfo("user"), clinfo("user")

@@ -6,7 +6,7 @@
 #include "core/client.h"
 #include "core/context.h"
 #include "core/link/availability.h"
-#include "core/link/found.h"
+#include "core/link/found_sources.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/progress.h"

@@ -13,6 +13,8 @@
 #include "core/device.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
+#include "core/link/found_sources.h"
+#include "core/link/found_twins.h"
 #include "core/link/io.h"
 #include "core/link/listeners.h"
 #include "core/link/new_session.h"
