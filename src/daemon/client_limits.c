@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/reservation.h"
+#include "transport/keys.h"
+
 enum {
         WINDOW_S = 3600, /* of --client-time without a window */
         TIME_MOST_S = 31 * 86400,
-        VALUE_MAX = 64,
+        VALUE_MAX = KEYS_NAME_MAX + 1,
 };
 
 bool client_time_parse(const char *text, uint64_t *ret_time_s, uint64_t *ret_window_s)
@@ -46,6 +49,8 @@ bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes v
                 return false;
         snprintf(name, sizeof(name), "%.*s", (int)key.size, (const char *)key.data);
         snprintf(text, sizeof(text), "%.*s", (int)value.size, (const char *)value.data);
+        if (!strcmp(name, "reserve")) /* the supervisor's, see reserving.h */
+                return reservation_is_list(text);
         if (!strcmp(name, "time"))
                 return client_time_parse(text, &l->time_s, &l->window_s);
         if (!strcmp(name, "sessions") && config_convert(CONFIG_client_sessions, text, &n))

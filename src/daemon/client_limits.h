@@ -20,7 +20,8 @@ struct client_limits {
 struct client_limits client_limits_of(const struct config_options *o);
 
 /* Take a setting: sessions=N, memory=MIB, time=SECONDS[/WINDOW], priority=low|normal|high, with the values that
- * the options take. Return false, and change nothing, if there is no such setting, or if its value is not one. */
+ * the options take, or reserve=DEVICE[:UNTIL],..., which is only checked. Return false, and change nothing, if there
+ * is no such setting, or if its value is not one. */
 SP_NODISCARD bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes value);
 
 /* Parse --client-time: "SECONDS" or "SECONDS/WINDOW". Return false if it is neither. */
