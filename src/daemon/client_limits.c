@@ -34,6 +34,8 @@ struct client_limits client_limits_of(const struct config_options *o)
         struct client_limits l = {
                 .sessions = config_option_number(o, CONFIG_client_sessions),
                 .memory_bytes = config_option_number(o, CONFIG_client_memory) << 20,
+                .builds = config_option_number(o, CONFIG_client_builds),
+                .cache_bytes = config_option_number(o, CONFIG_client_cache_quota) << 20,
                 .priority = (enum client_priority)config_option_number(o, CONFIG_client_priority),
         };
         if (!client_time_parse(config_option_text(o, CONFIG_client_time), &l.time_s, &l.window_s))
@@ -57,9 +59,26 @@ bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes v
                 l->sessions = n;
         else if (!strcmp(name, "memory") && config_convert(CONFIG_client_memory, text, &n))
                 l->memory_bytes = n << 20;
+        else if (!strcmp(name, "builds") && config_convert(CONFIG_client_builds, text, &n))
+                l->builds = n;
+        else if (!strcmp(name, "cache") && config_convert(CONFIG_client_cache_quota, text, &n))
+                l->cache_bytes = n << 20;
         else if (!strcmp(name, "priority") && config_convert(CONFIG_client_priority, text, &n))
                 l->priority = (enum client_priority)n;
         else
                 return false;
         return true;
+}
+
+uint64_t client_cache_bytes(const struct config_options *o, const char *list, const char *owner)
+{
+        struct client_limits l = client_limits_of(o);
+        uint8_t key[CRYPTO_FINGERPRINT];
+        struct keys_entry e;
+        struct keys_setting s;
+        if (list && keys_unhex(owner, key) && keys_find(list, key, NULL, &e))
+                for (const char *left = e.settings; keys_setting(&left, &s);)
+                        (void)!client_limits_set(&l, s.key, s.value);
+        return l.cache_bytes && *owner ? l.cache_bytes
+                                       : config_option_number(o, CONFIG_cache_size) << 20;
 }

@@ -47,11 +47,12 @@ class Server:
 
 
 class Session:
-    def __init__(self, server, address):
+    def __init__(self, server, address, keys=""):
         self.server = server
         self.process = subprocess.Popen([str(BUILD / "bin/system_quota")], text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env={**server.servers.environment(), "SPANCL_SERVERS": address})
+                                        env={**server.servers.environment(), "SPANCL_SERVERS": address,
+                                             "SPANCL_KEYS": str(keys)})
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -167,6 +168,50 @@ def kernels_wait_when_the_device_time_is_used_up():
         assert other.do("said") == "nothing"
         a.end()
         other.end()
+
+
+def builds_of_one_client_take_turns():
+    with Server("--client-builds", "1") as server:
+        a, b, other = server.session(), server.session(), server.session(other=True)
+
+        def waits():
+            for session in (a, b):
+                session.ask("build 2 1")
+            assert (a.answer(), b.answer()) == ("0", "0"), server.log()
+            return "--client-builds" in a.do("said") and "--client-builds" in b.do("said")
+
+        wait_for(waits, server.log)
+        assert "have 1 builds at work, and further ones wait: --client-builds" in server.log(), server.log()
+        a.ask("build 6 1")
+        b.ask("build 6 1")
+        a.kill()  # its builds end with it
+        assert b.answer() == "0", server.log()
+        assert other.do("build 1 1") == "0" and other.do("said") == "nothing"
+        b.end()
+        other.end()
+
+
+def a_client_has_a_cache_of_limited_size():
+    with tempfile.TemporaryDirectory() as folder, Place() as p, \
+            Server("--keys", str(p.server), "--cache", f"{folder}/cache", "--client-builds", "1") as s:
+        alice, bob = (Client(p, name, s.port) for name in ("alice", "bob"))
+        works(clients(p, "limits", "alice", "cache=1", "builds=0"))
+        one, two = (Session(s, who.where, who.client) for who in (alice, bob))
+        assert one.do("build 2 1200") == "0" and two.do("build 2 1200") == "0", s.log()
+        says(one, "take more than 1 MiB, so those used least recently are not kept: --client-cache")
+        assert "--client-builds" not in one.do("said") and "--client-cache" not in two.do("said")
+        wait_for(lambda: "take more than 1 MiB" in s.log(), s.log)
+        one.end()
+        two.end()
+        wait_for(lambda: " KiB are removed to keep 1 MiB" in s.log(), s.log)
+
+        def size(client):
+            top = [c["fingerprint"] for c in map(json.loads, works(clients(p, "list", "--json")).stdout.splitlines())
+                   if c["name"] == client]
+            return sum(f.stat().st_size for f in Path(f"{folder}/cache-clients/{top[0]}").rglob("*") if f.is_file())
+
+        wait_for(lambda: size("alice") <= 1 << 20, s.log)
+        assert size("bob") > 2 << 20, size("bob")
 
 
 TWO = ("env", "POCL_DEVICES=pthread basic")
