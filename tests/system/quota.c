@@ -143,7 +143,8 @@ int main(void)
         cl_platform_id platform;
         cl_int err;
         TRY(clGetPlatformIDs(1, &platform, NULL));
-        TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) < 0)
+                TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &device, NULL));
         context = clCreateContext(NULL, 1, &device, on_error, NULL, &err);
         TRY(err);
         queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);

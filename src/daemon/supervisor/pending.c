@@ -451,7 +451,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                  (const char *)m.name.data);
         if (*w->grant.reserved)
                 log_info(LOG, "worker %d: %s: its session does not get it", (int)w->pid,
-                         reserving_excuse(s, &w->grant));
+                         reserving_reason(s, &w->grant));
         time_slices_share(s);
         workers_provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
         return ROUTED;

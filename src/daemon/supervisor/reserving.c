@@ -343,19 +343,27 @@ uint64_t reserving_deadline(const struct supervisor *s)
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
-const char *reserving_excuse(const struct supervisor *s, const struct gate_grant *grant)
+const char *reserving_reason(const struct supervisor *s, const struct gate_grant *grant)
 {
-        static const char begin[] = "this server has no device for this session: ";
-        static char text[sizeof(begin) + TEXT_MAX];
+        static char text[TEXT_MAX];
         const struct reservations *r = &s->reservations;
         for (size_t i = 0; i < r->count; i++) {
                 if (is_for(r, r->all[i].what.device, grant->who))
                         continue;
-                strcpy(text, begin);
-                describe(s, &r->all[i], text + sizeof(begin) - 1);
+                describe(s, &r->all[i], text);
                 return text;
         }
         return NULL;
+}
+
+const char *reserving_excuse(const struct supervisor *s, const struct gate_grant *grant)
+{
+        static char text[TEXT_MAX + 64];
+        const char *reason = reserving_reason(s, grant);
+        if (!reason)
+                return NULL;
+        snprintf(text, sizeof(text), "this server has no device for this session: %s", reason);
+        return text;
 }
 
 static int put_block(const struct supervisor *s, const struct reserved *one, struct buf *b)

@@ -45,7 +45,9 @@ uint64_t reserving_deadline(const struct supervisor *s);
 /* Fill in the devices that clients with these rights do not get. */
 void reserving_apply(const struct supervisor *s, struct gate_grant *grant);
 
-/* Return a sentence for a session of these rights that gets no device; NULL: reservations are not the reason. */
+/* Return a clause about a device that a session of these rights does not get; NULL: it gets all. The same as a sentence
+ * for one that gets no device. */
+const char *reserving_reason(const struct supervisor *s, const struct gate_grant *grant);
 const char *reserving_excuse(const struct supervisor *s, const struct gate_grant *grant);
 
 /* Append the session_stats exchanges that report the reservations. SP_E_NOMEM. */
