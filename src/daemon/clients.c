@@ -393,8 +393,8 @@ static void print_reserved(const struct reservation *r, const char *also, const 
 }
 
 /* Print the reservations of a client, those of others for the same devices, and the effect. */
-static void tell_reserved(const struct clients *c, const struct keys_entry *e,
-                          const struct reservations *all)
+static void report_reserved(const struct clients *c, const struct keys_entry *e,
+                            const struct reservations *all)
 {
         struct keys_entry other;
         struct reservations theirs;
@@ -427,7 +427,7 @@ static int reserve(struct clients *c, int argc, char **argv)
                 return complain(c, 1);
         r = put_reservations(c, &e, &all);
         if (!r)
-                tell_reserved(c, &e, &all);
+                report_reserved(c, &e, &all);
         return r;
 }
 

@@ -16,9 +16,9 @@
 
 enum {
         TEXT_MAX = 256, /* also the longest name of an exchange */
-        TOLD_MAX = 64,
+        REPORTED_MAX = 64,
         WORD_MAX = 64,
-        LOOK_MS = 60000, /* at most, because the wall clock may jump */
+        CHECK_MS = 60000, /* at most, because the wall clock may jump */
 };
 
 static void free_text(char **text)
@@ -188,7 +188,7 @@ static void describe(const struct supervisor *s, const struct reserved *one, cha
                  health_name(s, one->what.device), one->name, reservation_end(&one->what, end));
 }
 
-static void tell_new(const struct supervisor *s, const struct reserved *one)
+static void report_new(const struct supervisor *s, const struct reserved *one)
 {
         char text[TEXT_MAX];
         size_t others = count_others(s, one->what.device);
@@ -200,7 +200,7 @@ static void tell_new(const struct supervisor *s, const struct reserved *one)
 }
 
 /* The reservations were `old`. Return true if they have changed. */
-static bool tell_changes(const struct supervisor *s, const struct reserved *old, size_t count)
+static bool report_changes(const struct supervisor *s, const struct reserved *old, size_t count)
 {
         const struct reservations *r = &s->reservations;
         bool changed = false;
@@ -208,7 +208,7 @@ static bool tell_changes(const struct supervisor *s, const struct reserved *old,
                 if (is_in(&r->all[i], old, count))
                         continue;
                 changed = true;
-                tell_new(s, &r->all[i]);
+                report_new(s, &r->all[i]);
         }
         for (size_t i = 0; i < count; i++) {
                 if (is_in(&old[i], r->all, r->count))
@@ -283,7 +283,7 @@ static void drop_old(struct reservations *r)
         }
         r->count = kept;
         uint64_t ms = first_s == UINT64_MAX ? 0 : (first_s - now) * 1000;
-        r->look_ns = ms ? clock_now_ns() + (ms < LOOK_MS ? ms : LOOK_MS) * MS : 0;
+        r->check_ns = ms ? clock_now_ns() + (ms < CHECK_MS ? ms : CHECK_MS) * MS : 0;
 }
 
 /* Read the list if it has changed. False: it has not, or can't be read. */
@@ -314,31 +314,31 @@ static int copy_of(const struct reservations *r, struct reservations *ret)
 void reserving_refresh(struct supervisor *s)
 {
         struct reservations *r = &s->reservations, old = *r, fresh;
-        bool due = r->look_ns && r->look_ns <= clock_now_ns();
+        bool due = r->check_ns && r->check_ns <= clock_now_ns();
         if (!read_anew(s, &fresh)) {
                 if (!due)
                         return;
                 if (copy_of(&old, &fresh) < 0) {
-                        r->look_ns += LOOK_MS * MS;
+                        r->check_ns += CHECK_MS * MS;
                         return;
                 }
         }
         *r = fresh;
         drop_old(r);
-        if (tell_changes(s, old.all, old.count))
+        if (report_changes(s, old.all, old.count))
                 workers_retire(s);
         mem_free(old.all);
 }
 
 void reserving_expire(struct supervisor *s, uint64_t now_ns)
 {
-        if (s->reservations.look_ns && s->reservations.look_ns <= now_ns)
+        if (s->reservations.check_ns && s->reservations.check_ns <= now_ns)
                 reserving_refresh(s);
 }
 
 uint64_t reserving_deadline(const struct supervisor *s)
 {
-        return s->reservations.look_ns ? s->reservations.look_ns : UINT64_MAX;
+        return s->reservations.check_ns ? s->reservations.check_ns : UINT64_MAX;
 }
 
 /* ---- reports -------------------------------------------------------------------------------- */
@@ -384,10 +384,10 @@ static int put_block(const struct supervisor *s, const struct reserved *one, str
         return r;
 }
 
-int reserving_tell(const struct supervisor *s, struct buf *out)
+int reserving_report(const struct supervisor *s, struct buf *out)
 {
         int r = 0;
-        for (size_t i = 0; i < s->reservations.count && i < TOLD_MAX && !r; i++) {
+        for (size_t i = 0; i < s->reservations.count && i < REPORTED_MAX && !r; i++) {
                 auto_clean(buf_fini) struct buf block = { 0 };
                 char text[TEXT_MAX];
                 describe(s, &s->reservations.all[i], text);

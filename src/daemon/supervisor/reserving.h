@@ -25,7 +25,7 @@ struct reservations {
         size_t count, fixed;  /* how many; of --reserve */
         bool read;            /* `file` is that of the list that was read last */
         struct file_info file;
-        uint64_t look_ns; /* when one may have ended; 0: none ends */
+        uint64_t check_ns; /* when one may have ended; 0: none ends */
 };
 
 /* Check a value of --reserve. False: it is malformed. */
@@ -51,6 +51,6 @@ const char *reserving_reason(const struct supervisor *s, const struct gate_grant
 const char *reserving_excuse(const struct supervisor *s, const struct gate_grant *grant);
 
 /* Append the session_stats exchanges that report the reservations. SP_E_NOMEM. */
-SP_NODISCARD int reserving_tell(const struct supervisor *s, struct buf *out);
+SP_NODISCARD int reserving_report(const struct supervisor *s, struct buf *out);
 
 #endif
