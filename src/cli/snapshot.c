@@ -14,6 +14,7 @@ void snapshot_fini(struct snapshot *s)
         mem_free(s->sessions);
         mem_free(s->devices);
         mem_free(s->notices);
+        mem_free(s->reservations);
         *s = (struct snapshot){ 0 };
 }
 
@@ -82,9 +83,23 @@ static void take_device(struct snapshot *s, struct bytes device)
 static void take_notice(struct snapshot *s, struct bytes text)
 {
         struct snapshot_notice *n =
-                append(&s->notices, &s->notice_count, SNAPSHOT_DEVICES, sizeof(*n));
+                append(&s->notices, &s->notice_count, SNAPSHOT_NOTICES, sizeof(*n));
         if (n)
                 copy(n->text, sizeof(n->text), text);
+}
+
+static void take_reservation(struct snapshot *s, struct bytes reserved)
+{
+        struct snapshot_reservation *r =
+                append(&s->reservations, &s->reservation_count, SNAPSHOT_DEVICES, sizeof(*r));
+        if (!r)
+                return;
+        *r = (struct snapshot_reservation){
+                .number = info_u64(reserved, INFO_RESERVED_DEVICE, 0),
+                .until_s = info_u64(reserved, INFO_RESERVED_UNTIL, SNAPSHOT_UNKNOWN),
+        };
+        copy_of(reserved, INFO_RESERVED_NAME, r->name);
+        copy_of(reserved, INFO_RESERVED_CLIENT, r->client);
 }
 
 static struct snapshot_session *session_of(struct snapshot *s, const struct wire_session_stats *m)
@@ -158,9 +173,10 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
         while (info_next(&left, &e)) {
                 bool of_session =
                         e.key == INFO_SESSION || e.key == INFO_LINK || e.key == INFO_ORIGIN;
-                bool is_block = of_session || e.key == INFO_SERVER || e.key == INFO_HEALTH;
+                bool is_block = of_session || e.key == INFO_SERVER || e.key == INFO_HEALTH ||
+                                e.key == INFO_RESERVED;
                 struct snapshot_session *to = NULL;
-                if (e.key == INFO_OUT_OF_SERVICE)
+                if (e.key == INFO_OUT_OF_SERVICE || e.key == INFO_RESERVED)
                         take_notice(s, m->name);
                 if (!is_block || info_check(e.value) < 0)
                         continue;
@@ -173,6 +189,8 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
                         take_server(s, e.value);
                 else if (e.key == INFO_HEALTH)
                         take_device(s, e.value);
+                else if (e.key == INFO_RESERVED)
+                        take_reservation(s, e.value);
                 else if (e.key == INFO_SESSION)
                         take_session(s, to, e.value);
                 else if (e.key == INFO_ORIGIN)
@@ -326,6 +344,17 @@ void snapshot_json_notices(struct json_writer *w, const struct snapshot *s)
         json_begin(w, "notices", '[');
         for (size_t i = 0; i < s->notice_count; i++)
                 json_put_text(w, NULL, s->notices[i].text);
+        json_end(w, ']');
+        json_begin(w, "reservations", '[');
+        for (size_t i = 0; i < s->reservation_count; i++) {
+                const struct snapshot_reservation *r = &s->reservations[i];
+                json_begin(w, NULL, '{');
+                json_put_u64(w, "device", r->number);
+                json_put_text(w, "name", r->name);
+                json_put_text(w, "client", r->client);
+                put_known(w, "until", r->until_s);
+                json_end(w, '}');
+        }
         json_end(w, ']');
 }
 

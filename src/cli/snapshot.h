@@ -14,6 +14,7 @@ enum {
         SNAPSHOT_NAME = 128,
         SNAPSHOT_NOTICE = 300,
         SNAPSHOT_DEVICES = 64,
+        SNAPSHOT_NOTICES = 128,
         SNAPSHOT_SESSIONS = 4096,
         SNAPSHOT_LINKS = 128, /* of a session */
         SNAPSHOT_USES = 32,   /* devices of a session */
@@ -31,6 +32,12 @@ struct snapshot_device {
 /* A sentence about a device that new sessions do not get. */
 struct snapshot_notice {
         char text[SNAPSHOT_NOTICE];
+};
+
+/* A device that other clients do not get. A notice says so, too. */
+struct snapshot_reservation {
+        uint64_t number, until_s; /* until_s: SNAPSHOT_UNKNOWN: it has no end */
+        char name[SNAPSHOT_NAME], client[SNAPSHOT_NAME];
 };
 
 struct snapshot_use {
@@ -68,6 +75,8 @@ struct snapshot {
         size_t count;
         struct snapshot_notice *notices;
         size_t notice_count;
+        struct snapshot_reservation *reservations;
+        size_t reservation_count;
 };
 
 /* Zeroed memory is an empty one. */
@@ -85,7 +94,7 @@ double snapshot_busy(const struct snapshot *old, const struct snapshot *now,
 double snapshot_rate(const struct snapshot *old, const struct snapshot *now,
                      const struct snapshot_session *s, int way);
 
-/* Write the member "notices". */
+/* Write the members "notices" and "reservations". */
 void snapshot_json_notices(struct json_writer *w, const struct snapshot *s);
 
 /* Write the members of a server's object (docs/JSON.md). `old`: NULL, or the one before. */

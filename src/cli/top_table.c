@@ -336,6 +336,16 @@ static void put_server(struct lines *l, const struct top_server *t)
                 line(l, "\033[31m", "  %s", t->now.notices[i].text);
 }
 
+/* Give the rest of the width to the program and the device. */
+static void widen(int widths[TOP_COLUMNS], int more)
+{
+        int device = widths[TOP_DEVICE] ? more / 2 : 0;
+        if (more <= 0 || !widths[TOP_PROGRAM])
+                return;
+        widths[TOP_DEVICE] += device;
+        widths[TOP_PROGRAM] += more - device;
+}
+
 /* Choose the columns that fit, and give the rest of the width to the program. */
 static void choose(int width, int ret_widths[TOP_COLUMNS])
 {
@@ -351,12 +361,7 @@ static void choose(int width, int ret_widths[TOP_COLUMNS])
                         used += 1 + columns[c].width;
                 }
 full:
-        int more = width - used;
-        if (more > 0 && ret_widths[TOP_PROGRAM]) {
-                int device = ret_widths[TOP_DEVICE] ? more / 2 : 0;
-                ret_widths[TOP_DEVICE] += device;
-                ret_widths[TOP_PROGRAM] += more - device;
-        }
+        widen(ret_widths, width - used);
 }
 
 static void put_cell(char *text, size_t *n, int width, bool right, const char *value)

@@ -70,6 +70,12 @@ const struct config_note config_commands[] = {
         { "clients limits CLIENT [KEY=VALUE]... [--keys DIR]",
           "Sets a client's limits for its next sessions, such as `devices=gpu` (docs/SECURITY.md). Without a value: "
           "removes that limit. Without limits: prints them." },
+        { "clients reserve CLIENT DEVICE[:UNTIL]... [--keys DIR]",
+          "Reserves devices for a client: new sessions of all others do not get them; sessions that exist go on. DEVICE is "
+          "a number of --devices, which `spancl top` shows. UNTIL is a date in UTC such as `2026-11-27T18:00Z`, or a "
+          "duration such as `90min`, `8h` and `3d`; without it the reservation has no end." },
+        { "clients release CLIENT [DEVICE]... [--keys DIR]",
+          "Ends reservations of a client: those of the devices, or all." },
         { "sandbox-test [OPTIONS]",
           "Attacks the sandbox that a session has on this host with these options. Its targets are "
           "files and processes of its own. Exit status 1: an attack succeeded." },

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/reservation.h"
+#include "transport/keys.h"
+
 enum {
         WINDOW_S = 3600, /* of --client-time without a window */
         TIME_MOST_S = 31 * 86400,
-        VALUE_MAX = 64,
+        VALUE_MAX = KEYS_NAME_MAX + 1,
 };
 
 bool client_time_parse(const char *text, uint64_t *ret_time_s, uint64_t *ret_window_s)
@@ -31,6 +34,8 @@ struct client_limits client_limits_of(const struct config_options *o)
         struct client_limits l = {
                 .sessions = config_option_number(o, CONFIG_client_sessions),
                 .memory_bytes = config_option_number(o, CONFIG_client_memory) << 20,
+                .builds = config_option_number(o, CONFIG_client_builds),
+                .cache_bytes = config_option_number(o, CONFIG_client_cache_quota) << 20,
                 .priority = (enum client_priority)config_option_number(o, CONFIG_client_priority),
         };
         if (!client_time_parse(config_option_text(o, CONFIG_client_time), &l.time_s, &l.window_s))
@@ -46,15 +51,34 @@ bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes v
                 return false;
         snprintf(name, sizeof(name), "%.*s", (int)key.size, (const char *)key.data);
         snprintf(text, sizeof(text), "%.*s", (int)value.size, (const char *)value.data);
+        if (!strcmp(name, "reserve")) /* the supervisor's, see reserving.h */
+                return reservation_is_list(text);
         if (!strcmp(name, "time"))
                 return client_time_parse(text, &l->time_s, &l->window_s);
         if (!strcmp(name, "sessions") && config_convert(CONFIG_client_sessions, text, &n))
                 l->sessions = n;
         else if (!strcmp(name, "memory") && config_convert(CONFIG_client_memory, text, &n))
                 l->memory_bytes = n << 20;
+        else if (!strcmp(name, "builds") && config_convert(CONFIG_client_builds, text, &n))
+                l->builds = n;
+        else if (!strcmp(name, "cache") && config_convert(CONFIG_client_cache_quota, text, &n))
+                l->cache_bytes = n << 20;
         else if (!strcmp(name, "priority") && config_convert(CONFIG_client_priority, text, &n))
                 l->priority = (enum client_priority)n;
         else
                 return false;
         return true;
+}
+
+uint64_t client_cache_bytes(const struct config_options *o, const char *list, const char *owner)
+{
+        struct client_limits l = client_limits_of(o);
+        uint8_t key[CRYPTO_FINGERPRINT];
+        struct keys_entry e;
+        struct keys_setting s;
+        if (list && keys_unhex(owner, key) && keys_find(list, key, NULL, &e))
+                for (const char *left = e.settings; keys_setting(&left, &s);)
+                        (void)!client_limits_set(&l, s.key, s.value);
+        return l.cache_bytes && *owner ? l.cache_bytes
+                                       : config_option_number(o, CONFIG_cache_size) << 20;
 }

@@ -6,11 +6,18 @@
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "daemon/client_limits.h"
+#include "daemon/reservation.h"
 #include "daemon/supervisor/gate.h"
 #include "os/clock.h"
 #include "os/file.h"
 
-enum { PREFIX_MIN = 8, AGE_MAX = 32 };
+enum {
+        PREFIX_MIN = 8,
+        AGE_MAX = 32,
+        RESERVATIONS_MAX = 64, /* more than a setting has room for */
+};
+
+#define RESERVE "reserve"
 
 struct clients {
         const struct config_options *options;
@@ -72,6 +79,46 @@ static int find(struct clients *c, const char *what, struct keys_entry *ret)
         return count ? SP_E_INVAL : SP_E_NOENT;
 }
 
+/* ---- reservations --------------------------------------------------------------------------- */
+
+struct reservations {
+        struct reservation list[RESERVATIONS_MAX];
+        size_t count;
+};
+
+static uint64_t now_s(void)
+{
+        return clock_wall_ns() / 1000000000;
+}
+
+static void drop_reservation(struct reservations *all, unsigned device)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < all->count; i++)
+                if (all->list[i].device != device)
+                        all->list[kept++] = all->list[i];
+        all->count = kept;
+}
+
+/* Get those of a client that are not over. */
+static void reservations_of(const struct keys_entry *e, struct reservations *ret)
+{
+        const char *left = e->settings;
+        struct keys_setting s;
+        struct reservation r;
+        ret->count = 0;
+        while (keys_setting(&left, &s)) {
+                char text[KEYS_SETTINGS_MAX + 1];
+                const char *p = text;
+                if (s.key.size != 7 || memcmp(s.key.data, RESERVE, 7) != 0)
+                        continue;
+                snprintf(text, sizeof(text), "%.*s", (int)s.value.size, (const char *)s.value.data);
+                while (ret->count < RESERVATIONS_MAX && reservation_next(&p, 0, &r) > 0)
+                        if (!reservation_is_over(&r, now_s()))
+                                ret->list[ret->count++] = r;
+        }
+}
+
 /* ---- list ----------------------------------------------------------------------------------- */
 
 static const char *age(uint64_t seen_s, char ret[AGE_MAX])
@@ -111,6 +158,19 @@ static void put_json(struct json_writer *w, const struct keys_entry *e, const ch
         while (keys_setting(&left, &s))
                 json_put_named(w, s.key, s.value);
         json_end(w, '}');
+        json_begin(w, "reservations", '[');
+        struct reservations all;
+        reservations_of(e, &all);
+        for (size_t i = 0; i < all.count; i++) {
+                json_begin(w, NULL, '{');
+                json_put_u64(w, "device", all.list[i].device);
+                if (all.list[i].until_s)
+                        json_put_u64(w, "until", all.list[i].until_s);
+                else
+                        json_put_null(w, "until");
+                json_end(w, '}');
+        }
+        json_end(w, ']');
         json_end(w, '}');
         json_line(w);
 }
@@ -211,6 +271,21 @@ static void without(const char *from, struct bytes key, char ret[KEYS_SETTINGS_M
         }
 }
 
+/* Give a setting this value; "" removes it. SP_E_LIMIT: there are too many. */
+static int put_setting(struct clients *c, struct keys_entry *e, struct bytes key, const char *value)
+{
+        char rest[KEYS_SETTINGS_MAX + 1];
+        int size;
+        without(e->settings, key, rest);
+        if (*value)
+                size = snprintf(e->settings, sizeof(e->settings), "%s%s%.*s=%s", rest,
+                                *rest ? " " : "", (int)key.size, (const char *)key.data, value);
+        else
+                size = snprintf(e->settings, sizeof(e->settings), "%s", rest);
+        snprintf(c->text, sizeof(c->text), "these are too many settings");
+        return (size_t)size < sizeof(e->settings) ? 0 : SP_E_LIMIT;
+}
+
 /* Take "KEY=VALUE", or "KEY=", which removes the setting. */
 static int set(struct clients *c, struct keys_entry *e, const char *word)
 {
@@ -222,11 +297,11 @@ static int set(struct clients *c, struct keys_entry *e, const char *word)
         if (!value || (*value && !keys_is_name(value)) ||
             (!devices && *value &&
              !client_limits_set(&limits, bytes_of(word, n), bytes_str(value)))) {
-                snprintf(
-                        c->text, sizeof(c->text),
-                        "'%.64s' is no limit: limits are devices=FILTER, sessions=N, memory=MIB, "
-                        "time=SECONDS[/WINDOW] and priority=low|normal|high; without a value one is removed",
-                        word);
+                snprintf(c->text, sizeof(c->text),
+                         "'%.64s' is no limit: limits are devices=FILTER, sessions=N, memory=MIB, "
+                         "time=SECONDS[/WINDOW], builds=N, cache=MIB, priority=low|normal|high and "
+                         "reserve=DEVICE[:UNTIL],...; without a value one is removed",
+                         word);
                 return SP_E_INVAL;
         }
         if (devices) {
@@ -236,12 +311,7 @@ static int set(struct clients *c, struct keys_entry *e, const char *word)
                 strcpy(e->devices, value);
                 return r;
         }
-        char rest[KEYS_SETTINGS_MAX + 1];
-        without(e->settings, bytes_of(word, n), rest);
-        size_t size = (size_t)snprintf(e->settings, sizeof(e->settings), "%s%s%s", rest,
-                                       *rest && *value ? " " : "", *value ? word : "");
-        snprintf(c->text, sizeof(c->text), "these are too many settings");
-        return size < sizeof(e->settings) ? 0 : SP_E_LIMIT;
+        return put_setting(c, e, bytes_of(word, n), value);
 }
 
 static int limit(struct clients *c, int argc, char **argv)
@@ -263,6 +333,129 @@ static int limit(struct clients *c, int argc, char **argv)
         return 0;
 }
 
+/* Write the reservations of a client. */
+static int put_reservations(struct clients *c, struct keys_entry *e, const struct reservations *all)
+{
+        char text[KEYS_NAME_MAX + 1];
+        size_t n = 0;
+        *text = 0;
+        for (size_t i = 0; i < all->count; i++) {
+                char one[RESERVATION_DATE + 16];
+                (void)reservation_put(&all->list[i], one, sizeof(one));
+                n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "", one);
+                if (n >= sizeof(text)) {
+                        snprintf(c->text, sizeof(c->text), "these are too many reservations");
+                        return complain(c, 1);
+                }
+        }
+        if (put_setting(c, e, bytes_str(RESERVE), text) < 0)
+                return complain(c, 1);
+        return put(c, e);
+}
+
+/* Take "DEVICE[:UNTIL]" and perhaps more of them. */
+static int take_reservation(struct clients *c, const char *word, struct reservations *all)
+{
+        struct reservation one;
+        const char *p = word;
+        int r;
+        while ((r = reservation_next(&p, now_s(), &one)) > 0) {
+                if (reservation_is_over(&one, now_s())) {
+                        snprintf(c->text, sizeof(c->text), "%.64s: this date is over", word);
+                        return SP_E_INVAL;
+                }
+                drop_reservation(all, one.device);
+                if (all->count < RESERVATIONS_MAX)
+                        all->list[all->count++] = one;
+        }
+        if (r < 0 || !*word)
+                snprintf(
+                        c->text, sizeof(c->text),
+                        "'%.64s' is no reservation: DEVICE is a number of --devices, and UNTIL a date "
+                        "such as 2026-11-27T18:00Z, or a duration such as 90min, 8h and 3d",
+                        word);
+        return *word ? r : SP_E_INVAL;
+}
+
+static bool has_device(const struct reservations *all, unsigned device)
+{
+        for (size_t i = 0; i < all->count; i++)
+                if (all->list[i].device == device)
+                        return true;
+        return false;
+}
+
+static void print_reserved(const struct reservation *r, const char *also, const char *client)
+{
+        char name[KEYS_NAME_MAX + 1], end[RESERVATION_DATE];
+        printf("device %u is %sreserved for %s%s\n", r->device, also, tamed(client, name),
+               reservation_end(r, end));
+}
+
+/* Print the reservations of a client, those of others for the same devices, and the effect. */
+static void report_reserved(const struct clients *c, const struct keys_entry *e,
+                            const struct reservations *all)
+{
+        struct keys_entry other;
+        struct reservations theirs;
+        unsigned bad = 0;
+        for (size_t i = 0; i < all->count; i++)
+                print_reserved(&all->list[i], "", e->name);
+        for (const char *p = c->list; keys_next(&p, &other, &bad);) {
+                if (!memcmp(other.fingerprint, e->fingerprint, sizeof(e->fingerprint)))
+                        continue;
+                reservations_of(&other, &theirs);
+                for (size_t i = 0; i < theirs.count; i++)
+                        if (has_device(all, theirs.list[i].device))
+                                print_reserved(&theirs.list[i], "also ", other.name);
+        }
+        printf("New sessions of other clients do not get it. Sessions that they have now go on.\n");
+}
+
+static int reserve(struct clients *c, int argc, char **argv)
+{
+        struct keys_entry e;
+        struct reservations all;
+        if (argc < 2)
+                return 2;
+        int r = find(c, argv[0], &e);
+        if (!r)
+                reservations_of(&e, &all);
+        for (int i = 1; i < argc && !r; i++)
+                r = take_reservation(c, argv[i], &all);
+        if (r < 0)
+                return complain(c, 1);
+        r = put_reservations(c, &e, &all);
+        if (!r)
+                report_reserved(c, &e, &all);
+        return r;
+}
+
+static int release(struct clients *c, int argc, char **argv)
+{
+        struct keys_entry e;
+        struct reservations all;
+        uint64_t device;
+        if (!argc)
+                return 2;
+        int r = find(c, argv[0], &e);
+        if (!r)
+                reservations_of(&e, &all);
+        if (argc == 1)
+                all.count = 0;
+        for (int i = 1; i < argc && !r; i++) {
+                size_t before = all.count;
+                if (config_parse_number(argv[i], &device) && device <= RESERVATION_DEVICE_MAX)
+                        drop_reservation(&all, (unsigned)device);
+                if (all.count == before) {
+                        snprintf(c->text, sizeof(c->text),
+                                 "%.64s is no device that is reserved for it", argv[i]);
+                        r = SP_E_NOENT;
+                }
+        }
+        return r < 0 ? complain(c, 1) : put_reservations(c, &e, &all);
+}
+
 /* ---- the command ---------------------------------------------------------------------------- */
 
 static const struct verb {
@@ -275,6 +468,8 @@ static const struct verb {
         { "remove", "CLIENT", true, drop },
         { "rename", "CLIENT NAME", true, name_anew },
         { "limits", "CLIENT [KEY=VALUE...]", true, limit },
+        { "reserve", "CLIENT DEVICE[:UNTIL]...", true, reserve },
+        { "release", "CLIENT [DEVICE...]", true, release },
 };
 
 /* Read the list, and lock it for a change. */

@@ -20,7 +20,8 @@ enum control_kind {
          * repeats the number in front of some INFO_LINK records; the last answer has no records. */
         CONTROL_STATS = 'T',
         /* To a worker, before its first connection: the page of its client's account (engine/account.h) as a
-         * descriptor. Text: its slot, the limit of memory in bytes, and 1 if device time is limited. */
+         * descriptor. Text: its slot, the limit of memory in bytes, 1 if device time is limited, the limit of builds
+         * at a time, and that of the cache in bytes; 0: these two have none. */
         CONTROL_ACCOUNT = 'Q',
         /* To the worker: its socket with the dialler; to the dialler: the other end of one. */
         CONTROL_DIALLER = 'D',
@@ -29,8 +30,8 @@ enum control_kind {
         /* To a worker, as its first message: check your devices, and end. */
         CONTROL_CHECK = 'K',
         /* To the meter, each part with a NUL: a session's number, its process's number, whether
-         * the meter may inspect that process, and the inode of its CONTROL_FD, as text; its
-         * folder; its owner. With a descriptor of /proc/PID. */
+         * the meter may inspect that process, the inode of its CONTROL_FD, and the bytes that its
+         * caches may take, as text; its folder; its owner. With a descriptor of /proc/PID. */
         CONTROL_MEASURE = 'M',
         /* From the meter: a session's number and an enum meter_verdict, as text. */
         CONTROL_OVER = 'V',

@@ -18,6 +18,7 @@
 #include "daemon/print_dns.h"
 #include "daemon/sensors/sensors.h"
 #include "daemon/supervisor/gate.h"
+#include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/supervisor.h"
 #include "daemon/upkeep/meter.h"
 #include "daemon/worker/worker.h"
@@ -130,6 +131,13 @@ static int run(struct config_options *o, const struct config_command_line *line,
         if (!client_time_parse(config_option_text(o, CONFIG_client_time), &number, &window)) {
                 fprintf(stderr, "spancld: --client-time takes SECONDS or SECONDS/WINDOW, not %s\n",
                         config_option_text(o, CONFIG_client_time));
+                return 2;
+        }
+        if (!reserving_check(config_option_text(o, CONFIG_reserve))) {
+                fprintf(stderr,
+                        "spancld: --reserve takes DEVICE=user:NAME and DEVICE=token, separated by "
+                        "commas, not %s\n",
+                        config_option_text(o, CONFIG_reserve));
                 return 2;
         }
         if (part->pair)

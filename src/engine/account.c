@@ -2,11 +2,13 @@
 
 #include "base/relax.h"
 
-uint64_t account_sum(const struct account_page *page)
+/* Return the sum of the slots, of each the bits of `mask`; UINT64_MAX if it is larger. */
+static uint64_t sum_of(const struct account_page *page, const _Atomic uint64_t *slots,
+                       uint64_t mask)
 {
         uint64_t sum = 0, used = atomic_load(&page->used);
         for (uint64_t i = 0; i < used && i < ACCOUNT_SLOTS; i++) {
-                uint64_t held = atomic_load(&page->held[i]);
+                uint64_t held = atomic_load(&slots[i]) & mask;
                 if (held > UINT64_MAX - sum)
                         return UINT64_MAX;
                 sum += held;
@@ -14,36 +16,70 @@ uint64_t account_sum(const struct account_page *page)
         return sum;
 }
 
-static void set(struct account *a, uint64_t held)
+uint64_t account_sum(const struct account_page *page)
 {
-        a->held = held;
-        atomic_store(&a->page->held[a->slot], held);
+        return sum_of(page, page->held, UINT64_MAX);
 }
 
-bool account_take(struct account *a, uint64_t size)
+/* Raise the own slot from `has` by `more`, if the sum then is at most `max`. Else set it to `failed`. */
+static bool take(const struct account *a, _Atomic uint64_t *slots, uint64_t mask, uint64_t max,
+                 uint64_t has, uint64_t more, uint64_t failed)
 {
         /* Two sessions that count at the same time may both find too much. They try again after
          * times that differ. */
         enum { TRIES = 4, PAUSES = 64 };
-        if (!a->page)
-                return true;
-        if (size > a->max || a->held > a->max - size)
+        if (more > max || has > max - more)
                 return false;
         for (unsigned i = 0; i < TRIES; i++) {
-                set(a, a->held + size);
-                if (account_sum(a->page) <= a->max)
+                atomic_store(&slots[a->slot], has + more);
+                if (sum_of(a->page, slots, mask) <= max)
                         return true;
-                set(a, a->held - size);
+                atomic_store(&slots[a->slot], failed);
                 for (unsigned k = 0; k < PAUSES * i * (a->slot % 16 + 1); k++)
                         cpu_relax();
         }
         return false;
 }
 
+bool account_take(struct account *a, uint64_t size)
+{
+        if (!a->page)
+                return true;
+        if (!take(a, a->page->held, UINT64_MAX, a->max, a->held, size, a->held))
+                return false;
+        a->held += size;
+        return true;
+}
+
 void account_give(struct account *a, uint64_t size)
 {
-        if (a->page)
-                set(a, a->held - size);
+        if (!a->page)
+                return;
+        a->held -= size;
+        atomic_store(&a->page->held[a->slot], a->held);
+}
+
+bool account_build_take(struct account *a)
+{
+        if (!a->page || !a->builds_max)
+                return true;
+        if (!take(a, a->page->builds, ACCOUNT_BUILD_WAITS - 1, a->builds_max, a->builds, 1,
+                  a->builds | ACCOUNT_BUILD_WAITS))
+                return false;
+        a->builds++;
+        return true;
+}
+
+bool account_build_give(struct account *a)
+{
+        uint64_t used = a->page ? atomic_load(&a->page->used) : 0;
+        bool waits = false;
+        if (!a->page || !a->builds_max)
+                return false;
+        atomic_store(&a->page->builds[a->slot], --a->builds);
+        for (uint64_t i = 0; i < used && i < ACCOUNT_SLOTS && !waits; i++)
+                waits = i != a->slot && atomic_load(&a->page->builds[i]) & ACCOUNT_BUILD_WAITS;
+        return waits;
 }
 
 bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned *ret_slot)
@@ -55,6 +91,7 @@ bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned
                 return false;
         taken[slot] = true;
         atomic_store(&page->held[slot], 0);
+        atomic_store(&page->builds[slot], 0);
         if (atomic_load(&page->used) <= slot)
                 atomic_store(&page->used, slot + 1);
         *ret_slot = slot;
@@ -66,6 +103,7 @@ void account_close(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigne
         unsigned used = ACCOUNT_SLOTS;
         taken[slot] = false;
         atomic_store(&page->held[slot], 0);
+        atomic_store(&page->builds[slot], 0);
         while (used && !taken[used - 1])
                 used--;
         atomic_store(&page->used, used);

@@ -1,4 +1,4 @@
-/* A client's account of device memory and device time, which its sessions on one spancld share. The
+/* A client's account of device memory, device time and builds, which its sessions on one spancld share. The
  * account is a page of memory that the supervisor makes for each client. Only workers of that client
  * get it, so a worker that was taken over can falsify no other client's account. Each session writes
  * the bytes that it holds to a slot of its own. The supervisor clears the slot when the session's
@@ -19,7 +19,11 @@ struct account_page {
         _Atomic uint64_t
                 paused; /* not 0: kernels wait, because the client has used its device time */
         _Atomic uint64_t held[ACCOUNT_SLOTS]; /* bytes */
+        /* Builds at work; with ACCOUNT_BUILD_WAITS, the session wants more. */
+        _Atomic uint64_t builds[ACCOUNT_SLOTS];
 };
+
+#define ACCOUNT_BUILD_WAITS (UINT64_C(1) << 32)
 
 /* A session's view. Zeroed memory is an account without a limit. */
 struct account {
@@ -27,7 +31,10 @@ struct account {
         unsigned slot;
         uint64_t max; /* bytes for all sessions together; UINT64_MAX: no limit */
         uint64_t held;
-        bool timed; /* device time is limited */
+        bool timed;          /* device time is limited */
+        uint64_t builds_max; /* at a time, of all sessions together; 0: no limit */
+        uint64_t builds;
+        uint64_t cache_max; /* bytes of the compile cache; 0: --cache-size holds alone */
 };
 
 /* Count `size` bytes more. Return false if the sessions of the client would then hold more than the
@@ -37,6 +44,12 @@ void account_give(struct account *a, uint64_t size);
 
 /* Return the bytes that all sessions hold; UINT64_MAX if the sum is larger. */
 uint64_t account_sum(const struct account_page *page);
+
+/* Begin a build. Return false if the sessions of the client would then have more than the limit at work; the account
+ * shows that this one waits. */
+bool account_build_take(struct account *a);
+/* A build has ended. Return true if another session waits, so that this one should not begin the next at once. */
+bool account_build_give(struct account *a);
 
 /* For the supervisor: take a free slot. Return false if there is none. `taken` has a bool for each slot. */
 bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned *ret_slot);

@@ -190,6 +190,8 @@ bool engine_closed(struct engine *e)
 void engine_use_account(struct engine *e, const struct account *a)
 {
         e->limits.account = *a;
+        if (a->cache_max && e->programs.cache)
+                cache_limit(e->programs.cache, a->cache_max);
 }
 
 void engine_take_notices(struct engine *e)

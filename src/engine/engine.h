@@ -124,7 +124,8 @@ void engine_settle(struct engine *e) REQUIRES(engine_held);
 /* Report completions on this thread (backend_ops.poll). */
 enum backend_polled engine_poll(struct engine *e, bool last) EXCLUDES(engine_held);
 
-/* Use the client's account from now on, before the session has any object. The engine unmaps nothing. */
+/* Use the client's account, and its limit of the cache, from now on, before the session has any object. The engine
+ * unmaps nothing. */
 void engine_use_account(struct engine *e, const struct account *a) REQUIRES(engine_held);
 
 /* The client takes `notice` messages (FEATURE_NOTICES). */

@@ -179,6 +179,37 @@ bool engine_limit_pauses(struct command *c)
         return true;
 }
 
+/* ---- builds --------------------------------------------------------------------------------- */
+
+bool engine_build_begin(struct engine *e)
+{
+        if (account_build_take(&e->limits.account))
+                return true;
+        if (!e->limits.builds_reported)
+                say(e,
+                    "the sessions of this client have %llu builds at work, and further ones wait: --client-builds allows more",
+                    (unsigned long long)e->limits.account.builds_max);
+        e->limits.builds_reported = true;
+        return false;
+}
+
+bool engine_build_end(struct engine *e)
+{
+        return account_build_give(&e->limits.account);
+}
+
+void engine_cache_full(struct engine *e)
+{
+        if (e->limits.account.cache_max && !e->limits.cache_reported)
+                say(e,
+                    "the compiled programs of this client take more than %llu MiB, so those used least recently are not "
+                    "kept: --client-cache allows more",
+                    (unsigned long long)(e->limits.account.cache_max >> 20));
+        e->limits.cache_reported = true;
+}
+
+/* ---- waiting for memory or time ------------------------------------------------------------- */
+
 /* Let the commands try again, in the order in which they began to wait. */
 static void try_roomless(struct engine *e, uint64_t now_ns) REQUIRES(engine_held)
 {

@@ -12,6 +12,8 @@
 #include "engine/account.h"
 #include "engine/lock.h"
 
+enum { ENGINE_TURN_NS = 20000000 };
+
 enum engine_limit {
         LIMIT_OBJECTS,   /* OpenCL objects: more can't be used */
         LIMIT_PROGRAMS,  /* of them: more can't be built */
@@ -62,6 +64,16 @@ bool engine_limit_times(const struct engine *e) REQUIRES(engine_held);
 /* Return true if the command is a kernel and its client has used up its device time (--client-time). It then
  * waits; engine_expire pokes it from time to time. */
 bool engine_limit_pauses(struct command *c) REQUIRES(engine_held);
+
+/* Return true if a build may begin now: the sessions of the client have fewer at work than --client-builds. The
+ * caller then calls engine_build_end when it has ended. False: it tries again after ENGINE_TURN_NS. */
+bool engine_build_begin(struct engine *e) REQUIRES(engine_held);
+/* Return true if another session waits for its turn, so that this one should wait first. */
+bool engine_build_end(struct engine *e) REQUIRES(engine_held);
+
+/* Some compiled programs found no room in the cache: tell, once, if the client has a limit of its own
+ * (--client-cache). */
+void engine_cache_full(struct engine *e) REQUIRES(engine_held);
 
 /* A native command of the queue was submitted; or is complete. */
 void engine_limit_begin(struct queue *q) REQUIRES(engine_held);

@@ -122,8 +122,9 @@ struct engine_limit_state {
         /* Those of them that have commands in flight. */
         struct list busy;
         struct account account;
-        struct list roomless;   /* commands that wait for device memory or time */
-        bool pause_reported;    /* the client knows that its kernels wait */
+        struct list roomless; /* commands that wait for device memory or time */
+        /* The client knows that its kernels wait; that its builds wait; that its cache is full. */
+        bool pause_reported, builds_reported, cache_reported;
         uint64_t room_again_ns; /* when to try them again */
         bool may_get_room;      /* others' memory is why storage could not be made last */
         uint64_t lacks;         /* its bytes */

@@ -113,6 +113,13 @@ enum info_key {
         INFO_SENSOR_MEMORY_TOTAL,   /* u64: bytes */
         INFO_SENSOR_TEMPERATURE,    /* u64: degrees Celsius */
         INFO_SENSOR_POWER,          /* u64: milliwatts */
+
+        /* session_stats, from the supervisor: a device that other clients do not get; `name` says so */
+        INFO_RESERVED = 0x10188, /* block */
+        INFO_RESERVED_DEVICE,    /* u64: its number for --devices */
+        INFO_RESERVED_NAME,      /* text */
+        INFO_RESERVED_CLIENT,    /* text: the client that gets it */
+        INFO_RESERVED_UNTIL,     /* u64: seconds since 1970; absent: it has no end */
 };
 
 enum {

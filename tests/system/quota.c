@@ -3,16 +3,19 @@
  *   take MIB    makes a buffer and fills it: the status of that command
  *   free        releases the newest buffer, and waits until the server has done so
  *   run MS      runs a kernel for about that long, several times: its status
+ *   build N KIB builds N programs at once, each with so many KiB of constants: the first error, or 0
  *   said        the last sentence that the context's error callback got, or "nothing" */
 #include "try.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { BUFFERS = 64 };
+enum { BUFFERS = 64, PROGRAMS = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t built = PTHREAD_COND_INITIALIZER;
 static char said[512] = "nothing";
 static cl_device_id device;
 static cl_context context;
@@ -81,15 +84,67 @@ static cl_int run(double ms)
         return err;
 }
 
+static void CL_CALLBACK on_built(cl_program program, void *user)
+{
+        unsigned *left = user;
+        (void)program;
+        pthread_mutex_lock(&lock);
+        --*left;
+        pthread_cond_signal(&built);
+        pthread_mutex_unlock(&lock);
+}
+
+static char *source_of(unsigned number, size_t kib)
+{
+        size_t size = (kib << 10) + 1;
+        char *bytes = malloc(size), *source = malloc(size + 200);
+        memset(bytes, 'a' + (int)(number % 26), size - 1);
+        bytes[size - 1] = 0;
+        sprintf(source,
+                "constant char t[] = \"%s\"; kernel void k(global int *p) { p[0] = t[p[0]] + %u; } // %ld\n",
+                bytes, number, (long)getpid());
+        free(bytes);
+        return source;
+}
+
+static cl_int build(unsigned count, size_t kib)
+{
+        static unsigned number;
+        unsigned left = count;
+        cl_int err, first = CL_SUCCESS;
+        cl_build_status status;
+        cl_program all[PROGRAMS];
+        for (unsigned i = 0; i < count; i++) {
+                char *source = source_of(++number, kib);
+                all[i] = clCreateProgramWithSource(context, 1, (const char **)&source, NULL, &err);
+                TRY(err);
+                free(source);
+                TRY(clBuildProgram(all[i], 1, &device, "", on_built, &left));
+        }
+        pthread_mutex_lock(&lock);
+        while (left)
+                pthread_cond_wait(&built, &lock);
+        pthread_mutex_unlock(&lock);
+        for (unsigned i = 0; i < count; i++) {
+                TRY(clGetProgramBuildInfo(all[i], device, CL_PROGRAM_BUILD_STATUS, sizeof(status),
+                                          &status, NULL));
+                first = first ? first : status;
+                TRY(clReleaseProgram(all[i]));
+        }
+        return first;
+}
+
 int main(void)
 {
         cl_mem buffers[BUFFERS];
         size_t count = 0;
+        unsigned programs, kib;
         char line[64];
         cl_platform_id platform;
         cl_int err;
         TRY(clGetPlatformIDs(1, &platform, NULL));
-        TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) < 0)
+                TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &device, NULL));
         context = clCreateContext(NULL, 1, &device, on_error, NULL, &err);
         TRY(err);
         queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
@@ -105,6 +160,9 @@ int main(void)
                         printf("0\n");
                 } else if (!strncmp(line, "run ", 4)) {
                         printf("%d\n", run(strtod(line + 4, NULL)));
+                } else if (sscanf(line, "build %u %u", &programs, &kib) == 2 &&
+                           programs <= PROGRAMS) {
+                        printf("%d\n", build(programs, kib));
                 } else if (!strcmp(line, "said")) {
                         pthread_mutex_lock(&lock);
                         printf("%s\n", said);

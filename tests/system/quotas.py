@@ -2,7 +2,10 @@
 """quotas.py BUILD [NAME...]: claims about what the sessions of one client may use together, over real processes (quota.c).
 Users of the Unix socket are one client, connections to loopback another. Each function is one claim."""
 
+import getpass
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
 from claims import wait_for  # noqa: E402
+from security import Place, fails, works  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -44,11 +48,12 @@ class Server:
 
 
 class Session:
-    def __init__(self, server, address):
+    def __init__(self, server, address, keys=""):
         self.server = server
         self.process = subprocess.Popen([str(BUILD / "bin/system_quota")], text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env={**server.servers.environment(), "SPANCL_SERVERS": address})
+                                        env={**server.servers.environment(), "SPANCL_SERVERS": address,
+                                             "SPANCL_KEYS": str(keys)})
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -70,13 +75,6 @@ class Session:
     def kill(self):
         self.process.kill()
         self.process.communicate()
-
-
-def wait_for(condition, server):
-    deadline = time.monotonic() + HANG_S
-    while not condition():
-        assert time.monotonic() < deadline, server.log()
-        time.sleep(0.02)
 
 
 def says(session, words):
@@ -173,9 +171,163 @@ def kernels_wait_when_the_device_time_is_used_up():
         other.end()
 
 
+def builds_of_one_client_take_turns():
+    with Server("--client-builds", "1") as server:
+        a, b, other = server.session(), server.session(), server.session(other=True)
+
+        def waits():
+            for session in (a, b):
+                session.ask("build 2 1")
+            assert (a.answer(), b.answer()) == ("0", "0"), server.log()
+            return "--client-builds" in a.do("said") and "--client-builds" in b.do("said")
+
+        wait_for(waits, server.log)
+        assert "have 1 builds at work, and further ones wait: --client-builds" in server.log(), server.log()
+        a.ask("build 6 1")
+        b.ask("build 6 1")
+        a.kill()  # its builds end with it
+        assert b.answer() == "0", server.log()
+        assert other.do("build 1 1") == "0" and other.do("said") == "nothing"
+        b.end()
+        other.end()
+
+
+def a_client_has_a_cache_of_limited_size():
+    with tempfile.TemporaryDirectory() as folder, Place() as p, \
+            Server("--keys", str(p.server), "--cache", f"{folder}/cache", "--client-builds", "1") as s:
+        alice, bob = (Client(p, name, s.port) for name in ("alice", "bob"))
+        works(clients(p, "limits", "alice", "cache=1", "builds=0"))
+        one, two = (Session(s, who.where, who.client) for who in (alice, bob))
+        assert one.do("build 1 1200") == "0" and two.do("build 1 1200") == "0", s.log()
+        says(one, "take more than 1 MiB, so those used least recently are not kept: --client-cache")
+        assert "--client-builds" not in one.do("said") and "--client-cache" not in two.do("said")
+        wait_for(lambda: "take more than 1 MiB" in s.log(), s.log)
+        one.end()
+        two.end()
+        wait_for(lambda: " KiB are removed to keep 1 MiB" in s.log(), s.log)
+
+        def size(client):
+            own = Path(f"{folder}/cache-clients") / row_of(p, client)["fingerprint"]
+            try:
+                return sum(f.stat().st_size for f in own.rglob("*") if f.is_file())
+            except FileNotFoundError:  # the janitor is at work
+                return 1 << 40
+
+        wait_for(lambda: size("alice") <= 1 << 20, s.log)
+        assert size("bob") > 1 << 20, size("bob")
+
+
+TWO = ("--backend", "reference", "--devices", "0,1")
+
+
+class Client(Place):
+    """One client of the server of `place`."""
+
+    def __init__(self, place, name, port, folder=None):  # pylint: disable=super-init-not-called
+        self.folder, self.server, self.client = place.folder, place.server, Path(place.folder.name) / (folder or name)
+        self.where = f"tls:localhost:{port}"
+        self.pair(port)
+        works(clients(place, "rename", json.loads(works(clients(place, "list", "--json")).stdout.splitlines()[-1])["name"],
+                      name))
+
+    def listed(self, *how, where=None):
+        done = self.spancl("list", "--quick", "--json", "--server", where or self.where, *how)
+        return json.loads(works(done).stdout)
+
+    def devices(self, where=None):
+        return len(self.listed(where=where)["devices"])
+
+
+def clients(place, *words):
+    return subprocess.run([str(BUILD / "bin/spancld"), "clients", *words, "--keys", str(place.server)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+
+
+def row_of(place, name):
+    rows = map(json.loads, works(clients(place, "list", "--json")).stdout.splitlines())
+    return next(row for row in rows if row["name"] == name)
+
+
+def a_reserved_device_is_for_its_client_alone():
+    with Place() as p, Server("--keys", str(p.server), *TWO) as s:
+        alice, bob = (Client(p, name, s.port) for name in ("alice", "bob"))
+        unix = s.servers.address(0)
+        before = Session(s, f"{unix}/1")
+        assert before.do("take 1") == "0", s.log()
+        told = works(clients(p, "reserve", "alice", "1:1d")).stdout
+        assert "device 1 is reserved for alice until 2" in told and "now go on" in told, told
+        wait_for(lambda: "is reserved for alice until 2" in s.log(), s.log)
+        assert "; 1 sessions of others began before and keep it" in s.log(), s.log()
+        assert before.do("take 1") == "0", s.log()
+
+        # The others do not see it, on any way to the server; they are told for whom it is.
+        assert alice.devices() == 2 and bob.devices() == 1 and bob.devices(where=unix) == 1, s.log()
+        assert bob.devices(where=f"localhost:{s.port}") == 1, s.log()
+        listed, = bob.listed()["reservations"]
+        assert (listed["device"], listed["client"]) == (1, "alice") and listed["until"] > time.time(), listed
+        assert "is reserved for alice until" in works(bob.spancl("list", "--quick", "--server", bob.where)).stdout
+        assert json.loads(works(bob.spancl("top", "--once", "--json", "--server", bob.where)).stdout)["reservations"] == [listed]
+        assert re.search(r"worker [0-9]+: device 1 .* is reserved for alice until 2.*: its session does not get it", s.log()), s.log()
+        row = next(line for line in works(clients(p)).stdout.splitlines() if line.startswith("alice "))
+        assert " reserve=1:2" in row, row
+        assert row_of(p, "alice")["reservations"] == [{"device": 1, "until": listed["until"]}], row
+
+        # Without any device for it a session is refused.
+        works(clients(p, "reserve", "alice", "0"))
+        for where in (bob.where, unix):
+            fails(bob.spancl("list", "--server", where), "no device for this session", "is reserved for alice")
+        assert "was refused: this server has no device for this session: device" in s.log(), s.log()
+        assert alice.devices() == 2, s.log()
+        # No client can reserve, by its name or key. A reservation follows its client's key and name.
+        works(alice.spancl("pair", "--rotate"))
+        assert alice.devices() == 2, s.log()
+        works(clients(p, "rename", "alice", "alba"))
+        assert alice.devices() == 2, s.log()
+        fails(Client(p, "alice", s.port, "mallory").spancl("list", "--server", bob.where), "is reserved for alba")
+        assert before.do("take 1") == "0", s.log()
+
+        # It ends by the command, by its time, and with its client.
+        works(clients(p, "release", "alba", "1"))
+        assert bob.devices() == 1 and alice.devices() == 2, s.log()
+        assert "also reserved for alba" in works(clients(p, "reserve", "bob", "0:1d")).stdout
+        lengths = iter(range(1, HANG_S))
+
+        def is_over():
+            # A slow server sees a short reservation only when it is over: then a longer one follows.
+            if not row_of(p, "bob")["reservations"]:
+                clients(p, "reserve", "bob", f"0:{next(lengths)}s")
+            return "the reservation of device 0 for bob is over" in s.log()
+
+        clients(p, "reserve", "bob", "0:1s")
+        wait_for(is_over, s.log)
+        works(clients(p, "release", "bob"))
+        works(clients(p, "reserve", "alba", "0:999d", "1"))
+        fails(bob.spancl("list", "--server", bob.where), "is reserved for alba")
+        works(clients(p, "remove", "alba"))
+        assert bob.devices() == 2 and bob.devices(where=unix) == 2, s.log()
+        before.end()
+
+        for wrong in ("x", "0:", "0:8", "0:8weeks", "0:2020-01-01T00:00Z", "0:2026-13-01T00:00Z", "100000", "0,", "-1", ""):
+            fails(clients(p, "reserve", "bob", wrong), wrong)
+            fails(clients(p, "limits", "bob", f"reserve={wrong},"), "no limit")
+        fails(clients(p, "release", "bob", "1"), "no device that is reserved")
+        fails(clients(p, "reserve", "bob", *(f"{i}:1d" for i in range(30))), "too many")
+        assert bob.devices() == 2
+
+
+def a_device_is_reserved_for_a_user_of_the_socket():
+    with Server("--reserve", f"1=user:{getpass.getuser()},0=token", *TWO) as s, Place() as p:
+        bob = Place.__new__(Client)
+        bob.client = p.client
+        assert bob.devices(where=s.servers.address(0)) == 1, s.log()
+        fails(bob.spancl("list", "--server", f"localhost:{s.port}"), "is reserved for user:")
+
+
 def wrong_values_are_refused():
     for option, value in (("--when-full", "perhaps"), ("--when-full", "wait:"), ("--when-full", "wait:99999"),
-                          ("--client-time", "1/0"), ("--client-time", "x"), ("--client-time", "1/2/3")):
+                          ("--client-time", "1/0"), ("--client-time", "x"), ("--client-time", "1/2/3"), ("--reserve", "0"),
+                          ("--reserve", "0=alice"), ("--reserve", "x=token"), ("--reserve", "0=token,"),
+                          ("--reserve", "0:1h=token"), ("--reserve", "0=user:")):
         done = subprocess.run([str(BUILD / "bin/spancld"), option, value], check=False, capture_output=True, text=True)
         assert done.returncode == 2 and option in done.stderr and value in done.stderr, (option, value, done.stderr)
 

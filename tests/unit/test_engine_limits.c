@@ -478,6 +478,32 @@ TEST(a_program_is_built_for_all_domains_at_the_same_time)
         sem_destroy(&builds_may_end);
 }
 
+TEST(builds_of_a_client_take_turns)
+{
+        static struct account_page page;
+        static bool taken[ACCOUNT_SLOTS];
+        struct account a = { .page = &page, .builds_max = 2 }, b = a, free = { 0 };
+        memset(&page, 0, sizeof(page));
+        assert_true(account_open(&page, taken, &a.slot) && account_open(&page, taken, &b.slot));
+        assert_true(account_build_take(&a) && account_build_take(&a));
+        assert_false(account_build_take(&a));
+        assert_false(account_build_take(&b));
+        assert_true(account_build_give(&a)); /* b waits */
+        assert_true(account_build_take(&b));
+        assert_false(account_build_take(&a));
+        assert_true(account_build_give(&b)); /* now a does */
+        assert_true(account_build_take(&a) && a.builds == 2);
+        assert_false(account_build_take(&b));
+        account_close(&page, taken, a.slot); /* its process was killed */
+        assert_true(account_build_take(&b) && account_build_take(&b));
+        /* The worst that a compromised session can do to those of its client. */
+        page.builds[a.slot] = UINT64_MAX;
+        page.used = UINT64_MAX;
+        assert_false(account_build_take(&b));
+        assert_true(account_build_give(&b));
+        assert_true(account_build_take(&free) && !account_build_give(&free));
+}
+
 TEST(the_limits_are_those_of_the_options)
 {
         (void)state;
@@ -510,6 +536,7 @@ int main(void)
                         a_command_that_runs_too_long_ends_the_session_and_a_long_queue_does_not),
                 cmocka_unit_test(a_build_that_takes_too_long_has_failed),
                 cmocka_unit_test(a_program_is_built_for_all_domains_at_the_same_time),
+                cmocka_unit_test(builds_of_a_client_take_turns),
                 cmocka_unit_test(the_limits_are_those_of_the_options),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,14 +170,13 @@ bool spawner_receive(struct spawner *s)
         return false;
 }
 
-int spawn_worker(struct spawner *s, const char *scratch_dir, const struct gate_grant *grant,
+int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices, const char *owner,
                  int control, int log)
 {
         pid_t between;
-        const char *devices = grant->devices, *owner = grant->owner;
-        if (s->zygote >= 0) {
-                char text[SCRATCH_PATH_MAX + sizeof(*grant) + 1];
-                size_t n = 0;
+        size_t n = strlen(scratch_dir) + strlen(devices) + strlen(owner) + 3;
+        char text[CONTROL_MAX];
+        if (s->zygote >= 0 && n <= sizeof(text)) {
                 n = (size_t)(stpcpy(text, scratch_dir) - text) + 1;
                 n = (size_t)(stpcpy(text + n, devices) - text) + 1;
                 n = (size_t)(stpcpy(text + n, owner) - text) + 1;

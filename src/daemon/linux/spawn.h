@@ -33,11 +33,11 @@ void spawner_give_up(struct spawner *s);
 /* Receive the zygote's message. False: the zygote is gone. */
 bool spawner_receive(struct spawner *s);
 
-/* Start a worker with this folder, for sessions with these rights. `control` becomes its
- * CONTROL_FD and `log` its standard error. The worker then sends its number (CONTROL_PID).
- * SP_E_LIMIT, SP_E_NOMEM. */
-SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir,
-                              const struct gate_grant *grant, int control, int log);
+/* Start a worker with this folder. `devices` takes the place of --devices if it is not empty; `owner` is that of the
+ * caches. `control` becomes its CONTROL_FD and `log` its standard error. The worker then sends its number
+ * (CONTROL_PID). SP_E_LIMIT, SP_E_NOMEM. */
+SP_NODISCARD int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices,
+                              const char *owner, int control, int log);
 
 /* Run this program anew, with `log` as its standard error and `control` as its CONTROL_FD, the
  * highest descriptor that it inherits. Its arguments are `first`, the supervisor's own, and

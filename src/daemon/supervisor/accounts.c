@@ -33,7 +33,7 @@ struct client_account {
         struct client_limits limits;
         size_t sessions;
         int fd;                    /* of the page; -1: there is none */
-        struct account_page *page; /* NULL: memory and time have no limit, or there is no session */
+        struct account_page *page; /* NULL: no worker has to know a limit, or there is no session */
         bool *taken;               /* by slot */
         uint64_t begun_ns;         /* the window; 0: no device time was used in one */
         uint64_t used_ns;          /* in the window, by pages that are gone */
@@ -163,10 +163,16 @@ static void prioritize(struct supervisor *s, const struct worker *w, enum client
                 time_slices_prioritize(w, classes[p].nice);
 }
 
+/* Return true if the worker has to know a limit. */
+static bool needs_page(const struct client_limits *l)
+{
+        return l->memory_bytes || l->time_s || l->builds || l->cache_bytes;
+}
+
 /* Hand the account to the worker. */
 static int give(struct client_account *a, struct worker *w)
 {
-        char text[64];
+        char text[128];
         if (!a->page) {
                 int r = page_new(a);
                 if (r < 0)
@@ -175,9 +181,10 @@ static int give(struct client_account *a, struct worker *w)
         if (!account_open(a->page, a->taken, &w->use.slot))
                 return SP_E_LIMIT;
         w->use.has_slot = true;
-        snprintf(text, sizeof(text), "%u %" PRIu64 " %d", w->use.slot,
+        snprintf(text, sizeof(text), "%u %" PRIu64 " %d %" PRIu64 " %" PRIu64, w->use.slot,
                  a->limits.memory_bytes ? a->limits.memory_bytes : UINT64_MAX,
-                 a->limits.time_s != 0);
+                 a->limits.time_s != 0, a->limits.builds,
+                 *w->grant.owner ? a->limits.cache_bytes : 0);
         return control_send(w->control, CONTROL_ACCOUNT, bytes_str(text), a->fd);
 }
 
@@ -197,7 +204,7 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
         w->use.account = a;
         w->use.cpu_before_ns = cpu_now_ns(s, w); /* it has loaded the drivers */
         w->use.cpu_ns = 0;
-        int r = a->limits.memory_bytes || a->limits.time_s ? give(a, w) : 0;
+        int r = needs_page(&a->limits) ? give(a, w) : 0;
         if (r < 0) {
                 accounts_end(s, w, 0);
                 return r;
@@ -310,6 +317,13 @@ void accounts_check(struct supervisor *s, uint64_t now_ns)
 uint64_t accounts_deadline(const struct supervisor *s)
 {
         return s->accounts.check_ns ? s->accounts.check_ns : UINT64_MAX;
+}
+
+uint64_t accounts_cache_bytes(const struct supervisor *s, const struct gate_grant *client)
+{
+        uint64_t own = limits_of(s, client).cache_bytes;
+        return own && *client->owner ? own
+                                     : config_option_number(s->options, CONFIG_cache_size) << 20;
 }
 
 void accounts_fini(struct supervisor *s)

@@ -29,6 +29,9 @@ void accounts_check(struct supervisor *s, uint64_t now_ns);
 /* The next such time; UINT64_MAX: none. */
 uint64_t accounts_deadline(const struct supervisor *s);
 
+/* Return the disk space in bytes that the caches of a client with these rights may take. */
+uint64_t accounts_cache_bytes(const struct supervisor *s, const struct gate_grant *client);
+
 void accounts_fini(struct supervisor *s);
 
 #endif

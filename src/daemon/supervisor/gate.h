@@ -9,7 +9,7 @@
 #include "proto/wire.h"
 #include "transport/tls.h"
 
-enum { GATE_WHO_MAX = KEYS_HEX + 16 };
+enum { GATE_WHO_MAX = KEYS_HEX + 16, GATE_RESERVED_MAX = 512 };
 
 struct gate {
         const struct config_options *options;
@@ -52,6 +52,9 @@ struct gate_grant {
         char user[KEYS_NAME_MAX + 1], host[KEYS_NAME_MAX + 1]; /* the same, as it named itself */
         char settings[KEYS_SETTINGS_MAX + 1]; /* of its line in the list (transport/keys.h) */
         bool own; /* the client has proved a key that counts as the server's own */
+        /* The devices that are reserved for other clients, as terms of a device filter: "!0,!2"
+         * (daemon/supervisor/reserving.h). */
+        char reserved[GATE_RESERVED_MAX];
 };
 
 /* Zeroed memory is a valid gate without keys. */

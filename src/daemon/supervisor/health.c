@@ -41,6 +41,14 @@ static struct health_device *find(struct supervisor *s, unsigned number)
         return NULL;
 }
 
+const char *health_name(const struct supervisor *s, unsigned number)
+{
+        for (size_t i = 0; i < s->health.count; i++)
+                if (s->health.devices[i].number == number)
+                        return s->health.devices[i].name;
+        return "name not known";
+}
+
 /* Add a device. NULL: there are too many. */
 static struct health_device *add(struct health *h, unsigned number, const char *name)
 {
@@ -118,17 +126,6 @@ static bool wants_hold(const struct supervisor *s)
         return false;
 }
 
-/* End the workers that wait for sessions: their device filter is out of date. */
-static void retire_workers(struct supervisor *s)
-{
-        list_each(w, &s->workers, struct worker, link)
-        {
-                if ((w->state == WORKER_WARM || w->state == WORKER_WARMING) && !w->gone)
-                        worker_dismiss(s, w);
-        }
-        s->starts.next_ns = 0;
-}
-
 /* Apply changes of the record: update the devices that new sessions do not get, and serve waiting
  * connections. */
 static void settle(struct supervisor *s)
@@ -143,7 +140,7 @@ static void settle(struct supervisor *s)
                 d->kept_out = out;
         }
         if (changed)
-                retire_workers(s);
+                workers_retire(s);
         search(s);
         bool held = s->health.held;
         s->health.held = wants_hold(s);
@@ -159,23 +156,40 @@ bool health_holds(const struct supervisor *s)
         return s->health.held;
 }
 
-void health_filter(const struct supervisor *s, const char *granted, char ret[HEALTH_FILTER_MAX])
+/* Append a term to the filter. False: it is full. */
+static bool add_term(char ret[HEALTH_FILTER_MAX], const char *term)
 {
-        const char *filter = *granted ? granted : config_option_text(s->options, CONFIG_devices);
-        size_t n = 0;
+        size_t n = strlen(ret);
+        if (n + strlen(term) + 2 > HEALTH_FILTER_MAX)
+                return false;
+        snprintf(ret + n, HEALTH_FILTER_MAX - n, "%s%s", n ? "," : "", term);
+        return true;
+}
+
+void health_filter(const struct supervisor *s, const struct gate_grant *grant,
+                   char ret[HEALTH_FILTER_MAX])
+{
+        const char *filter =
+                *grant->devices ? grant->devices : config_option_text(s->options, CONFIG_devices);
+        char term[16];
+        bool all = true;
         *ret = 0;
-        for (size_t i = 0; i < s->health.count; i++)
-                if (s->health.devices[i].kept_out && n + 16 < HEALTH_FILTER_MAX)
-                        n += (size_t)snprintf(ret + n, HEALTH_FILTER_MAX - n, "%s!%u", n ? "," : "",
-                                              s->health.devices[i].number);
-        if (!n)
-                snprintf(ret, HEALTH_FILTER_MAX, "%s", granted);
-        else if (n + strlen(filter) + 2 <= HEALTH_FILTER_MAX)
-                snprintf(ret + n, HEALTH_FILTER_MAX - n, "%s%s", *filter ? "," : "", filter);
-        else {
-                log_warn(LOG, "--devices is too long to keep a device out that does not work");
-                snprintf(ret, HEALTH_FILTER_MAX, "%s", granted);
+        if (*grant->reserved)
+                all = add_term(ret, grant->reserved);
+        for (size_t i = 0; i < s->health.count; i++) {
+                if (!s->health.devices[i].kept_out)
+                        continue;
+                snprintf(term, sizeof(term), "!%u", s->health.devices[i].number);
+                all &= add_term(ret, term);
         }
+        if (!*ret)
+                filter = grant->devices; /* the worker knows --devices */
+        if (*filter)
+                all &= add_term(ret, filter);
+        if (all)
+                return;
+        log_error(LOG, "--devices is too long to keep devices out: sessions get none");
+        strcpy(ret, "!all");
 }
 
 const char *health_excuse(const struct supervisor *s)

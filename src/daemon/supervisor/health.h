@@ -16,8 +16,9 @@
 struct supervisor;
 struct worker;
 struct control;
+struct gate_grant;
 
-enum { HEALTH_DEVICES = 32, HEALTH_FILTER_MAX = 256, HEALTH_TEXT_MAX = 200 };
+enum { HEALTH_DEVICES = 32, HEALTH_FILTER_MAX = 2048, HEALTH_TEXT_MAX = 200 };
 
 struct health_device {
         unsigned number; /* as in --devices */
@@ -41,6 +42,9 @@ struct health {
         bool searched;  /* the search found no working device */
 };
 
+/* Return the name of the device with this number; "name not known". */
+const char *health_name(const struct supervisor *s, unsigned number);
+
 /* A worker without a client is ready: record its devices. */
 void health_learn(struct supervisor *s, const char *text);
 
@@ -58,9 +62,10 @@ uint64_t health_deadline(const struct supervisor *s);
  * do not get the devices that have not answered. */
 bool health_holds(const struct supervisor *s);
 
-/* Make the device filter for a worker: that of the grant or of --devices, without the devices
- * that new sessions do not get. */
-void health_filter(const struct supervisor *s, const char *granted, char ret[HEALTH_FILTER_MAX]);
+/* Make the device filter for a worker with these rights: that of the grant or of --devices, without the devices that
+ * are reserved for others, and without those that no new session gets. "": --devices decides. */
+void health_filter(const struct supervisor *s, const struct gate_grant *grant,
+                   char ret[HEALTH_FILTER_MAX]);
 
 /* Return a sentence for a client that gets no device; NULL: failed checks are not the reason. */
 const char *health_excuse(const struct supervisor *s);

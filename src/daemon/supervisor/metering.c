@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/linux/usage.h"
+#include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/workers.h"
 #include "daemon/upkeep/meter.h"
 #include "loop/arena.h"
@@ -68,16 +69,17 @@ static int start(struct supervisor *s)
 /* Send a session to the meter. False: try again later. */
 static bool send_worker(struct supervisor *s, struct worker *w)
 {
-        char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)];
+        char text[96 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)];
         /* The process number stays the worker's until the supervisor has waited for it. */
         int folder = usage_folder(w->pid);
         if (folder < 0)
                 return false;
         uint64_t number = ++s->meter.last;
-        size_t n =
-                (size_t)snprintf(text, sizeof(text), "%llu %d %d %llu", (unsigned long long)number,
-                                 (int)w->pid, w->open, (unsigned long long)w->control_inode) +
-                1;
+        size_t n = (size_t)snprintf(text, sizeof(text), "%llu %d %d %llu %llu",
+                                    (unsigned long long)number, (int)w->pid, w->open,
+                                    (unsigned long long)w->control_inode,
+                                    (unsigned long long)accounts_cache_bytes(s, &w->grant)) +
+                   1;
         n = (size_t)(stpcpy(text + n, w->scratch) - text) + 1;
         n = (size_t)(stpcpy(text + n, w->grant.owner) - text) + 1;
         int r = control_send(s->meter.process.control, CONTROL_MEASURE, bytes_of(text, n), folder);

@@ -11,6 +11,7 @@
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/report.h"
+#include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
@@ -160,7 +161,8 @@ static bool query(struct supervisor *s, struct pending *v, uint64_t version)
         };
         uint8_t number[8];
         sensors_ask(s);
-        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_report(s, &out) < 0)
+        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 ||
+            health_report(s, &out) < 0 || reserving_report(s, &out) < 0)
                 return false;
         list_each(w, &s->workers, struct worker, link)
         {
@@ -382,6 +384,8 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 refuse(s, v, r, text);
                 return ROUTED;
         }
+        reserving_refresh(s);
+        reserving_apply(s, &v->grant);
         if (*v->grant.was) {
                 clients_rekeyed(s, &v->grant);
                 accounts_rekeyed(s, &v->grant);
@@ -445,6 +449,9 @@ static enum routed route(struct supervisor *s, struct pending *v)
         snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);
         log_info(LOG, "worker %d takes a new session (%.*s)", (int)w->pid, (int)m.name.size,
                  (const char *)m.name.data);
+        if (*w->grant.reserved)
+                log_info(LOG, "worker %d: %s: its session does not get it", (int)w->pid,
+                         reserving_reason(s, &w->grant));
         time_slices_share(s);
         workers_provide_at(s, clock_now_ns() + RESPAWN_MS * MS);
         return ROUTED;

@@ -14,6 +14,7 @@
 #include "daemon/supervisor/helper.h"
 #include "daemon/supervisor/listen.h"
 #include "daemon/supervisor/rate.h"
+#include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/spare.h"
 #include "daemon/upkeep/janitor.h"
 #include "os/event_set.h"
@@ -184,6 +185,7 @@ struct supervisor {
                 char text[CONTROL_MAX + 1]; /* the readings */
         } sensors;
         struct health health;
+        struct reservations reservations;
         struct listeners listeners;
 
         /* The events that the loop waits for (supervisor.c). */

@@ -12,6 +12,7 @@
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
 #include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
@@ -52,6 +53,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
+        d = reserving_deadline(s) < d ? reserving_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         d = helper_deadline(&s->exporter.process) < d ? helper_deadline(&s->exporter.process) : d;
         d = advertiser_deadline(s) < d ? advertiser_deadline(s) : d;
@@ -65,6 +67,7 @@ static void expire(struct supervisor *s)
         workers_expire(s, now);
         workers_trim(s, now);
         clients_expire(s, now);
+        reserving_expire(s, now);
         accounts_check(s, now);
         if (s->arrivals.accept_ns <= now && pending_resume(s) < 0)
                 pending_pause(s);
@@ -170,6 +173,9 @@ static int prepare(struct supervisor *s)
             supervisor_watch(s, s->events.signals, &s->events.signal_source) < 0)
                 return SP_E_LIMIT;
         gate_init(&s->gate, s->options);
+        if (reserving_init(s) < 0)
+                return SP_E_NOMEM;
+        reserving_refresh(s);
         s->starts.limit_s = (unsigned)config_option_number(s->options, CONFIG_start_time);
         s->arrivals.rate_per_s = (unsigned)config_option_number(s->options, CONFIG_connection_rate);
         if (!random_fill(&s->arrivals.rate.seed, sizeof(s->arrivals.rate.seed)))
@@ -262,6 +268,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         mem_free(s.events.listeners);
         clients_unwatch(&s);
         gate_fini(&s.gate);
+        reserving_fini(&s);
         spare_give(&s.spare);
         if (s.events.set >= 0)
                 (void)file_close(s.events.set);

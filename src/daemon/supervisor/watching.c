@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -58,6 +59,7 @@ void clients_expire(struct supervisor *s, uint64_t now_ns)
         if (!s->clients.due_ns || now_ns < s->clients.due_ns)
                 return;
         s->clients.due_ns = 0;
+        reserving_refresh(s);
         char *list;
         int r = gate_clients(&s->gate, &list);
         if (r < 0 && r != SP_E_NOENT) {

@@ -18,6 +18,7 @@
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
 #include "daemon/supervisor/pending.h"
+#include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
@@ -41,11 +42,18 @@ enum {
         TRIM_S = 60,    /* between trims of running sessions' caches */
 };
 
-static const struct gate_grant grant_usual; /* one worker with these rights is always warm */
+/* Return the rights of clients without any of their own. One worker with these is always warm. */
+static const struct gate_grant *usual(const struct supervisor *s)
+{
+        static struct gate_grant grant;
+        reserving_apply(s, &grant);
+        return &grant;
+}
 
 bool grant_is_same(const struct gate_grant *a, const struct gate_grant *b)
 {
-        return !strcmp(a->devices, b->devices) && !strcmp(a->owner, b->owner);
+        return !strcmp(a->devices, b->devices) && !strcmp(a->owner, b->owner) &&
+               !strcmp(a->reserved, b->reserved);
 }
 
 size_t workers_count(const struct supervisor *s, enum worker_state state)
@@ -144,7 +152,7 @@ static int worker_confine(struct supervisor *s, struct worker *w)
 static int worker_start(struct supervisor *s, const struct gate_grant *grant,
                         enum worker_state state, unsigned checks)
 {
-        struct gate_grant has = *grant; /* the grant with today's device filter */
+        char devices[HEALTH_FILTER_MAX]; /* the filter of the grant, as it is today */
         int pair[2] = { -1, -1 }, log = -1;
         struct file_info end;
         struct worker *w = mem_zalloc(sizeof(*w));
@@ -159,9 +167,9 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         w->state = state;
         w->checks = checks;
         if (state == WORKER_CHECKING)
-                snprintf(has.devices, sizeof(has.devices), "%u", checks);
+                snprintf(devices, sizeof(devices), "%u", checks);
         else
-                health_filter(s, grant->devices, has.devices);
+                health_filter(s, grant, devices);
         int r = scratch_make(w->scratch, &w->scratch_lock);
         if (!r)
                 r = cgroup_make(&s->cgroups, &w->group);
@@ -174,7 +182,7 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         if (!r)
                 r = child_log_open(&w->log, &s->spawner.log_budget, &log);
         if (!r) {
-                r = spawn_worker(&s->spawner, w->scratch, &has, pair[1], log);
+                r = spawn_worker(&s->spawner, w->scratch, devices, grant->owner, pair[1], log);
                 (void)file_close(log);
         }
         if (pair[1] >= 0)
@@ -197,7 +205,7 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
 
 int worker_check(struct supervisor *s, unsigned device)
 {
-        return worker_start(s, &grant_usual, WORKER_CHECKING, device);
+        return worker_start(s, usual(s), WORKER_CHECKING, device);
 }
 
 /* A start failed: try again later, with growing delays. */
@@ -241,7 +249,8 @@ void workers_provide(struct supervisor *s)
         {
                 if (health_holds(s)) /* new sessions may not get a warm worker yet */
                         break;
-                if (grant_is_same(&v->grant, &grant_usual))
+                reserving_apply(s, &v->grant);
+                if (grant_is_same(&v->grant, usual(s)))
                         waiting++;
                 else if (warming < WARMING_MAX &&
                          !workers_find_free(s, &v->grant, WORKER_WARMING) &&
@@ -249,12 +258,12 @@ void workers_provide(struct supervisor *s)
                         return;
         }
         size_t wanted = waiting ? waiting : 1;
-        if (!waiting && workers_find_free(s, &grant_usual, WORKER_WARM))
+        if (!waiting && workers_find_free(s, usual(s), WORKER_WARM))
                 wanted = 0;
         if (wanted > WARMING_MAX)
                 wanted = WARMING_MAX;
         for (warming = workers_count(s, WORKER_WARMING); warming < wanted; warming++)
-                if (!provide_one(s, &grant_usual))
+                if (!provide_one(s, usual(s)))
                         return;
 }
 
@@ -473,10 +482,16 @@ void worker_read(struct supervisor *s, struct worker *w)
                         s->starts.crashes = 0;
                         pending_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {
-                        log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
+                        const char *excuse = health_excuse(s);
+                        if (!excuse)
+                                excuse = reserving_excuse(s, &w->grant);
+                        if (*w->grant.reserved)
+                                log_info(LOG, "worker %d: %s", (int)w->pid,
+                                         excuse ? excuse : (const char *)c.data);
+                        else
+                                log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
                         w->reported = w->gone = true;
                         s->starts.crashes = 0;
-                        const char *excuse = health_excuse(s);
                         if (!excuse && *w->grant.devices)
                                 excuse = "this server lets this client use none of its devices";
                         pending_refuse_waiting(s, &w->grant, SP_E_NODEV,
@@ -499,6 +514,16 @@ void worker_read_log(struct supervisor *s, struct worker *w)
         bool more = child_log_read(&w->log, name_of(w), clock_now_ns());
         if (!more || w->log.resume_ns)
                 supervisor_unwatch(s, w->log.fd);
+}
+
+void workers_retire(struct supervisor *s)
+{
+        list_each(w, &s->workers, struct worker, link)
+        {
+                if ((w->state == WORKER_WARM || w->state == WORKER_WARMING) && !w->gone)
+                        worker_dismiss(s, w);
+        }
+        s->starts.next_ns = 0;
 }
 
 void worker_dismiss(struct supervisor *s, struct worker *w)

@@ -39,6 +39,9 @@ uint64_t workers_deadline(const struct supervisor *s);
 /* Start a worker that checks this device, and nothing else. SP_E_NOMEM, SP_E_LIMIT. */
 SP_NODISCARD int worker_check(struct supervisor *s, unsigned device);
 
+/* End the workers that wait for sessions: their device filter is out of date. */
+void workers_retire(struct supervisor *s);
+
 /* End a worker that is not wanted any more. */
 void worker_dismiss(struct supervisor *s, struct worker *w);
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "config/variables.h"
+#include "daemon/client_limits.h"
 #include "daemon/linux/tree.h"
 #include "os/folder.h"
 #include "transport/keys.h"
@@ -87,44 +88,47 @@ static void trim(const char *folder, uint64_t limit_bytes, unsigned grace_s)
 {
         uint64_t removed = tree_trim(folder, limit_bytes, grace_s);
         if (removed)
-                log_info(LOG, "%s: %llu KiB are removed to keep --cache-size", folder,
-                         (unsigned long long)removed >> 10);
+                log_info(LOG,
+                         "%s: %llu KiB are removed to keep %llu MiB (--cache-size, --client-cache)",
+                         folder, (unsigned long long)removed >> 10,
+                         (unsigned long long)limit_bytes >> 20);
 }
 
-struct clients {
-        const char *folder;
-        uint64_t limit_bytes;
+/* A trim of all clients' folders. */
+struct trimming {
+        const struct config_options *options;
+        const char *clients, *folder;
         unsigned grace_s;
 };
 
 static void trim_client(void *user, const char *name)
 {
-        const struct clients *c = user;
+        const struct trimming *t = user;
         char one[PATH_MAX + NAME_MAX + 2];
-        snprintf(one, sizeof(one), "%s/%s", c->folder, name);
+        snprintf(one, sizeof(one), "%s/%s", t->folder, name);
         if (name[0] != '.')
-                trim(one, c->limit_bytes, c->grace_s);
+                trim(one, client_cache_bytes(t->options, t->clients, name), t->grace_s);
 }
 
-void caches_trim(const struct config_options *o, const char *owner, unsigned grace_s)
+void caches_trim(const struct config_options *o, const char *clients, const char *owner,
+                 unsigned grace_s)
 {
         char folder[PATH_MAX];
-        uint64_t limit = config_option_number(o, CONFIG_cache_size) << 20;
-        struct clients clients = { folder, limit, grace_s };
+        uint64_t limit = client_cache_bytes(o, clients, owner ? owner : "");
+        struct trimming all = { o, clients, folder, grace_s };
         if ((!owner || !*owner) && base_folder(o, folder))
                 trim(folder, limit, grace_s);
         if (drivers_folder(o, owner ? owner : "", folder))
                 trim(folder, limit, grace_s);
         if (!owner && clients_folder(o, folder))
-                (void)folder_names(folder, trim_client, &clients);
+                (void)folder_names(folder, trim_client, &all);
 }
 
-bool caches_are_over(const struct config_options *o, const char *owner, uint64_t more_bytes)
+bool caches_are_over(const struct config_options *o, const char *owner, uint64_t limit_bytes)
 {
         char folder[PATH_MAX];
-        uint64_t limit = (config_option_number(o, CONFIG_cache_size) << 20) + more_bytes;
         return (!*owner && base_folder(o, folder) &&
-                tree_measure(folder, limit, FILE_LEAST) > limit) ||
+                tree_measure(folder, limit_bytes, FILE_LEAST) > limit_bytes) ||
                (drivers_folder(o, owner, folder) &&
-                tree_measure(folder, limit, FILE_LEAST) > limit);
+                tree_measure(folder, limit_bytes, FILE_LEAST) > limit_bytes);
 }

@@ -15,10 +15,12 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
                 char ret[PATH_MAX]);
 
 /* Remove the least recently used files in the folder of `owner` (NULL: of all owners) until the
- * rest is within --cache-size. Files that were written in the last `grace_s` seconds stay. */
-void caches_trim(const struct config_options *o, const char *owner, unsigned grace_s);
+ * rest is within --cache-size, or the client's own limit (client_cache_bytes). `clients` is the list of clients;
+ * NULL: there is none. Files that were written in the last `grace_s` seconds stay. */
+void caches_trim(const struct config_options *o, const char *clients, const char *owner,
+                 unsigned grace_s);
 
-/* Return true if the folders of `owner` exceed --cache-size by more than `more_bytes`. */
-bool caches_are_over(const struct config_options *o, const char *owner, uint64_t more_bytes);
+/* Return true if a folder of `owner` takes more than `limit_bytes`. */
+bool caches_are_over(const struct config_options *o, const char *owner, uint64_t limit_bytes);
 
 #endif

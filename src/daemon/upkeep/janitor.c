@@ -53,6 +53,16 @@ static bool is_done(const struct janitor *j, const struct job *job)
         return false;
 }
 
+/* Read the list of clients, for their limits. NULL: there is none that can be read; then the options' limits hold. */
+static char *read_clients(const struct janitor *j)
+{
+        char folder[KEYS_PATH_MAX], text[KEYS_TEXT_MAX], *list;
+        return gate_folder(j->options, folder) < 0 ||
+                               keys_read(folder, KEYS_CLIENTS, &list, text) < 0
+                       ? NULL
+                       : list;
+}
+
 /* The work of the child process. Before it trims the caches it becomes the user of --user. That user can change every
  * folder above them, so the janitor must have no more rights than the user. */
 static void work(void *user)
@@ -65,15 +75,16 @@ static void work(void *user)
                 if (job->all)
                         scratch_sweep();
         }
-        if (!rights_become(config_option_text(j->options, CONFIG_user)))
-                return;
+        char *clients = read_clients(j); /* as long as it may read it */
+        bool may = rights_become(config_option_text(j->options, CONFIG_user));
         process_end_with_parent(); /* again: a change of user has cleared it */
         list_each(job, &j->running, struct job, link)
         {
-                if (!is_done(j, job))
-                        caches_trim(j->options, job->all ? NULL : job->owner,
+                if (may && !is_done(j, job))
+                        caches_trim(j->options, clients, job->all ? NULL : job->owner,
                                     job->shared ? GRACE_S : 0);
         }
+        mem_free(clients);
 }
 
 /* Run the waiting jobs in a child process, unless one is running. */

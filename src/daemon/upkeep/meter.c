@@ -57,6 +57,7 @@ struct metered {
         time_t since;
         char scratch[SCRATCH_PATH_MAX];
         char owner[KEYS_HEX + 1];
+        uint64_t cache_max; /* bytes */
         uint64_t due_ns, trim_ns;
         unsigned moving, shut, flights, flights_of_many, over_memory; /* measurements in a row */
         /* The files with and without a name may together be too much: the number of walks begun
@@ -139,7 +140,8 @@ static void walk(struct meter *m, struct metered *copy, bool caches)
                         copy->disk_max = m->disk_max;
         }
         if (caches)
-                copy->caches_full = caches_are_over(m->options, copy->owner, copy->disk_max);
+                copy->caches_full =
+                        caches_are_over(m->options, copy->owner, copy->cache_max + copy->disk_max);
 }
 
 /* Return true if no session before this one has the same caches, which are walked once for all
@@ -352,7 +354,8 @@ static void add(struct meter *m, struct control *c)
         one->number = strtoull((const char *)c->data, &rest, 10);
         one->pid = (pid_t)strtol(rest, &rest, 10);
         one->closed = !strtol(rest, &rest, 10);
-        one->control = strtoull(rest, NULL, 10);
+        one->control = strtoull(rest, &rest, 10);
+        one->cache_max = strtoull(rest, NULL, 10);
         one->since = (time_t)(clock_wall_ns() / 1000000000) - 1;
         one->folder = c->fd;
         one->walk_ns = m->disk_max ? 0 : UINT64_MAX;

@@ -234,6 +234,8 @@ static void use_account(struct worker *w, const struct control *c)
         struct account a = { .slot = (unsigned)strtoul((const char *)c->data, &end, 10) };
         a.max = strtoull(end, &end, 10);
         a.timed = strtoul(end, &end, 10) != 0;
+        a.builds_max = strtoull(end, &end, 10);
+        a.cache_max = strtoull(end, &end, 10);
         if (c->fd < 0 || a.slot >= ACCOUNT_SLOTS ||
             vm_map_file(c->fd, 0, sizeof(*a.page), &address) < 0) {
                 log_error(LOG, "the account of the client can't be used");

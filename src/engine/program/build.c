@@ -31,12 +31,14 @@ void engine_builder_init(struct builder *b)
         list_init(&b->stores);
         condition_init(&b->wake);
         condition_init(&b->unshared);
+        condition_init(&b->turn);
 }
 
 void engine_builder_fini(struct builder *b)
 {
         condition_fini(&b->wake);
         condition_fini(&b->unshared);
+        condition_fini(&b->turn);
 }
 
 /* This thread stops reading the program. */
@@ -409,6 +411,17 @@ static bool is_ready(const struct build *b)
         return ready;
 }
 
+/* A build has ended. A session that waits looks at the account only from time to time, so this one leaves it some time
+ * to do so before it begins the next build. */
+static void end_turn(struct engine *e) REQUIRES(engine_held)
+{
+        struct builder *b = &e->programs.builder;
+        if (engine_build_end(e))
+                b->turn_ns = clock_now_ns() + 2 * ENGINE_TURN_NS;
+        else
+                condition_broadcast(&b->turn);
+}
+
 static void *builder_main(void *arg)
 {
         struct engine *e = arg;
@@ -417,6 +430,11 @@ static void *builder_main(void *arg)
         while (!b->stop) {
                 if (list_empty(&b->jobs)) {
                         builder_rest(e);
+                        continue;
+                }
+                if (clock_now_ns() < b->turn_ns || !engine_build_begin(e)) {
+                        engine_settle(e); /* it may have told the client */
+                        engine_sleep(e, &b->turn, clock_now_ns() + ENGINE_TURN_NS);
                         continue;
                 }
                 struct build *job = list_entry(b->jobs.next, struct build, link);
@@ -433,6 +451,7 @@ static void *builder_main(void *arg)
                 job->program->busy = false;
                 build_done(job);
                 engine_settle(e);
+                end_turn(e);
         }
         engine_unlock(e);
         return NULL;
@@ -445,6 +464,7 @@ void engine_builder_stop(struct engine *e) LOCK_UNCHECKED
         b->stop = true;
         bool busy = e->commands.running; /* running commands go on; no new ones begin */
         condition_broadcast(&b->wake);
+        condition_broadcast(&b->turn);
         engine_unlock(e);
         for (unsigned i = 0; i < b->thread_count; i++)
                 thread_join(b->threads[i]);

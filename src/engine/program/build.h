@@ -33,6 +33,9 @@ struct builder {
         size_t store_count;
         /* A program has one reader less, or is loaded. */
         struct condition unshared;
+        /* A build of this session has ended, so another one may begin (--client-builds). */
+        struct condition turn;
+        uint64_t turn_ns; /* the session begins no build before that time of clock_now_ns */
         /* A thread waits for a quiet time, to store. */
         bool watched;
         bool stop;

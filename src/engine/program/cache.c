@@ -38,7 +38,7 @@ struct entry {
 
 struct cache {
         char *folder;
-        uint64_t limit;
+        _Atomic uint64_t limit;
         struct lock lock;    /* guards what follows; a leaf */
         struct list entries; /* used last: first */
         size_t bytes;
@@ -246,37 +246,48 @@ static int list_file(void *user, const struct folder_file *file)
         return buf_put(&l->all, &f, sizeof(f));
 }
 
-static void trim(struct cache *c)
+/* Return true if all found room. */
+static bool trim(struct cache *c)
 {
         struct listing l = { .cache = c };
+        bool fits = true;
         if (folder_files(c->folder, list_file, &l) == 0 && l.total > c->limit) {
                 struct found *f = (struct found *)(void *)l.all.data;
                 size_t count = l.all.size / sizeof(*f);
+                fits = false;
                 qsort(f, count, sizeof(*f), compare_age);
                 for (size_t i = 0; i < count && l.total > c->limit; i++)
                         if (remove_file(c, f[i].name))
                                 l.total -= f[i].size;
         }
         buf_fini(&l.all);
+        return fits;
 }
 
 /* ---- changing ------------------------------------------------------------------------------- */
 
-void cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
+void cache_limit(struct cache *c, uint64_t limit_bytes)
+{
+        c->limit = limit_bytes;
+}
+
+bool cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
 {
         char path[PATH_MAX], temp[PATH_MAX];
         remember(c, key, value);
-        if (value.size > VALUE_MAX || value.size > c->limit || !file_name(c, key, path))
-                return;
+        if (value.size > c->limit)
+                return false;
+        if (value.size > VALUE_MAX || !file_name(c, key, path))
+                return true;
         int n = snprintf(temp, sizeof(temp), "%s/" TEMP "XXXXXX", c->folder);
         if (n < 0 || (size_t)n >= sizeof(temp) || folder_make(c->folder) < 0) {
                 log_info(LOG, "%s can't be made: compiled programs are not kept", c->folder);
-                return;
+                return true;
         }
         int fd = file_create_unique(temp);
         if (fd < 0) {
                 log_info(LOG, "can't write to %s: %s", c->folder, strerror(errno));
-                return;
+                return true;
         }
         int r = value_write(fd, key, value);
         if (!file_close(fd))
@@ -284,9 +295,9 @@ void cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
         if (r < 0 || rename(temp, path) < 0) {
                 log_info(LOG, "can't write to %s: %s", c->folder, strerror(errno));
                 (void)remove(temp);
-                return;
+                return true;
         }
-        trim(c);
+        return trim(c);
 }
 
 void cache_drop(struct cache *c, const struct cache_key *key)

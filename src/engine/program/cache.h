@@ -11,6 +11,8 @@
 #ifndef SPANCL_ENGINE_CACHE_H
 #define SPANCL_ENGINE_CACHE_H
 
+#include <stdbool.h>
+
 #include "base/blake2b.h"
 
 struct cache;
@@ -27,8 +29,11 @@ struct cache *cache_free(struct cache *c);
 /* Append the value of `key`. SP_E_NOENT: there is none (any more); SP_E_NOMEM. */
 SP_NODISCARD int cache_get(struct cache *c, const struct cache_key *key, struct buf *ret);
 
-/* Keep a value. On failure it is not kept, and the failure is logged. */
-void cache_put(struct cache *c, const struct cache_key *key, struct bytes value);
+/* Change the limit. */
+void cache_limit(struct cache *c, uint64_t limit_bytes);
+
+/* Keep a value. On failure it is not kept, and the failure is logged. Return false if not all values found room. */
+bool cache_put(struct cache *c, const struct cache_key *key, struct bytes value);
 
 /* Remove an entry whose value was not usable. */
 void cache_drop(struct cache *c, const struct cache_key *key);

@@ -320,6 +320,7 @@ void cached_build_store(struct engine *e, const struct cache_key *key,
 {
         struct buf value = { 0 };
         cl_int r = CL_SUCCESS;
+        bool fits = true;
         for (size_t i = 0; r == CL_SUCCESS && i < device_count; i++)
                 r = e->be->program.binary(native, devices[i], &value);
         struct bytes binaries, told;
@@ -328,7 +329,13 @@ void cached_build_store(struct engine *e, const struct cache_key *key,
         else if (info_put(&value, CACHED_BUILD_INFO, info.data, info.size) == 0 &&
                  value_take(bytes_of(value.data, value.size), device_count, &binaries, &told)) {
                 renumber(told, devices, device_count, true);
-                cache_put(e->programs.cache, key, bytes_of(value.data, value.size));
+                fits = cache_put(e->programs.cache, key, bytes_of(value.data, value.size));
         }
         buf_fini(&value);
+        if (fits)
+                return;
+        engine_lock(e);
+        engine_cache_full(e);
+        engine_settle(e);
+        engine_unlock(e);
 }
