@@ -49,8 +49,7 @@ struct deferred {
 };
 
 struct handle {
-        const void *dispatch; /* struct _cl_icd_dispatch: the ICD 1 table */
-        void *dispatch_data;  /* ICD 2: the loader's, see api/icd.c */
+        const void *dispatch; /* struct _cl_icd_dispatch */
         enum handle_type type;
         atomic_uint refs; /* the application's references */
         /* References by other objects and commands in flight; the object is freed when both are 0.
