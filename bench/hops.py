@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a timeline (SPANCL_TRACE=FILE) and says what each hop of a command costs.
 
-Only commands that were waited for one by one tell about hops: those whose completion the client heard
+Only commands that were waited for one by one tell about hops: those whose completion the client completed
 while a thread waited, with no other command between. For example
 
     SPANCL_TRACE=/tmp/t.json build/release/bin/bench_opencl --only empty && bench/hops.py /tmp/t.json
@@ -65,19 +65,19 @@ HOPS = [
 def hops_of(spans, enqueue, by_event):
     """The moments of one command in order; None: they can't be told."""
     begin, end, _, event = enqueue
-    submit, complete, heard = (by_event[name].get(event) for name in ("submit", "complete", "heard"))
-    if not submit or not complete or not heard:
+    submit, complete, completed = (by_event[name].get(event) for name in ("submit", "complete", "completed"))
+    if not submit or not complete or not completed:
         return None
     sent = spans[False, "send"].first_from(begin)
     got = spans[True, "receive"].last_until(submit[0])
     answer = spans[True, "send"].first_from(complete[0])
-    back = spans[False, "receive"].last_until(heard[0])
+    back = spans[False, "receive"].last_until(completed[0])
     wait = spans[False, "wait"].by_end
-    at = bisect.bisect_left(wait, (heard[0],))
+    at = bisect.bisect_left(wait, (completed[0],))
     if not sent or not got or not answer or not back or at == len(wait):
         return None
     moments = [begin, min(end, sent[0]), sent[0], sent[1], got[0], submit[0], submit[1], complete[0],
-               answer[0], answer[1], back[0], heard[0], wait[at][0]]
+               answer[0], answer[1], back[0], completed[0], wait[at][0]]
     moments[4] = max(got[0], sent[1])
     moments[10] = max(back[0], answer[1])
     return moments if moments == sorted(moments) else None
@@ -89,7 +89,7 @@ def main():
     parser.add_argument("timeline")
     args = parser.parse_args()
     raw = load(args.timeline)
-    by_event = {name: {} for name in ("submit", "complete", "heard")}
+    by_event = {name: {} for name in ("submit", "complete", "completed")}
     for (_, name), list_of in raw.items():
         if name in by_event:
             by_event[name].update({s[3]: s for s in list_of})

@@ -26,7 +26,7 @@ static void nothing(void)
 static void moments(void)
 {
         for (unsigned i = 0; i < PROBES; i++)
-                TRACE(heard, i);
+                TRACE(completed, i);
 }
 
 static void spans(void)

@@ -105,7 +105,7 @@ static void answer(unsigned how, size_t size)
         fuzz_check(control_send(pair[1], CONTROL_DIAL, bytes_of(aligned, size),
                                 how > 1 ? link[0] : -1) == 0);
         close(link[0]);
-        dialling_hear();
+        dialling_receive();
         /* A dialler that ends leaves no worker waiting. */
         dialling_begin(-1);
         pthread_join(thread, NULL);

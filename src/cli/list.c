@@ -117,7 +117,7 @@ static void add_link(struct listing *l, const struct snapshot_link *link)
 
 /* Ask the server about its sessions: their links with other servers, and devices that sessions do not get. Only
  * the server that has made a link knows the other's name. */
-static void look(struct listing *l, int timeout_ms)
+static void query(struct listing *l, int timeout_ms)
 {
         char text[STATS_QUERY_TEXT_MAX];
         if (l->spec->in_process || stats_query(l->spec, timeout_ms, &l->snapshot, text) < 0)
@@ -144,7 +144,7 @@ static int find_out(struct listing *l, int timeout_ms, bool quick)
                 snprintf(l->error, sizeof(l->error), "%s: %s", l->spec->name,
                          remote_reason(l->remote, r));
         else
-                look(l, timeout_ms);
+                query(l, timeout_ms);
         return r;
 }
 

@@ -106,7 +106,7 @@ void client_pump(struct client *c, bool progress_thread, bool (*done)(void *arg)
         uint64_t now = client_now_ns(c);
         servers_tick(c, now);
         client_flush(c);
-        servers_look_for_silence(c, now);
+        servers_check_silence(c, now);
         /* The waiter may have waited only for the sending. Poll finds what the other servers have sent. */
         bool all = c->requests.count || ++c->wait.pumps % PUMPS_OF_ALL == 0;
         if (!client_receive(c, all) && !(done && done(arg))) {

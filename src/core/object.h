@@ -88,9 +88,9 @@ struct _cl_device_id {
         struct {
                 spancl_availability_fn fn; /* NULL: nobody */
                 void *user_data;
-                bool told; /* the last news */
-                bool gone; /* it was unavailable at some time since */
-                bool due;  /* `call` is deferred */
+                bool notified; /* the last news */
+                bool gone;     /* it was unavailable at some time since */
+                bool due;      /* `call` is deferred */
                 struct deferred call;
         } watch;
         /* The answers of clGetDeviceInfo, which are the server's with core/device.c's masks; then the INFO_*
@@ -374,7 +374,7 @@ struct _cl_event {
         bool tracked;    /* in the client's map of pending events, which then has a hold */
         bool stands_in;  /* for a command without an event object, which is waited for */
         bool watched;    /* the server notifies success, too, or its notification is not missing */
-        bool heard;      /* the server's notification has come, or is not missing */
+        bool notified;   /* the server's notification has come, or is not missing */
         cl_ulong queued_ns, submit_ns, start_ns, end_ns; /* client's CLOCK_MONOTONIC */
         struct event_callback *callbacks;
         struct event_tail *tail;    /* owned; NULL: none */

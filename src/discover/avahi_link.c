@@ -15,7 +15,7 @@ struct end {
         bool over;
 };
 
-static void say_absent(struct avahi_link *l, const char *why)
+static void log_absent(struct avahi_link *l, const char *why)
 {
         if (!l->reported)
                 fprintf(stderr, "avahi-daemon is not there (%s); the program waits for it\n", why);
@@ -29,7 +29,7 @@ static void on_state(AvahiClient *client, AvahiClientState state, void *user)
         if (state == AVAHI_CLIENT_FAILURE) {
                 l->broken = true;
         } else if (state == AVAHI_CLIENT_CONNECTING) {
-                say_absent(l, "no service of that name on the system's D-Bus");
+                log_absent(l, "no service of that name on the system's D-Bus");
         } else {
                 if (l->reported)
                         fprintf(stderr, "avahi-daemon is there\n");
@@ -70,7 +70,7 @@ static void renew(struct avahi_link *l)
                                      l, &error);
         l->again_ns = clock_now_ns() + AGAIN_NS;
         if (!l->client)
-                say_absent(l, avahi_strerror(error));
+                log_absent(l, avahi_strerror(error));
 }
 
 void avahi_link_run(struct avahi_link *l, int fd, bool (*readable)(int fd))

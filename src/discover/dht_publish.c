@@ -29,7 +29,7 @@ enum {
 static struct dht_node node;
 static dht_value *value, *gone;        /* NULL: none yet */
 static uint64_t again_ns = UINT64_MAX; /* when to store the value again */
-static bool said;                      /* the log says that the value is stored, or is not */
+static bool reported;                  /* the log says that the value is stored, or is not */
 
 static void on_done(bool ok, void *user)
 {
@@ -122,19 +122,19 @@ static bool take_events(void)
                 if (!value || e.id != dht_value_get_id(value))
                         continue;
                 bool ok = e.kind == DHT_STORED;
-                if (ok && !said)
+                if (ok && !reported)
                         log_info(LOG, "published in the distributed hash table");
-                if (!ok && (said || again_ns == UINT64_MAX))
+                if (!ok && (reported || again_ns == UINT64_MAX))
                         log_warn(LOG, "no node of the distributed hash table has taken the record; "
                                       "it is published as soon as one does");
-                said = ok;
+                reported = ok;
                 again_ns = ok ? UINT64_MAX : clock_now_ns() + AGAIN_S * S;
         }
         return over;
 }
 
 /* Store that the server has left, so that clients need not wait until its record expires. */
-static void say_farewell(void)
+static void log_farewell(void)
 {
         uint64_t end_ns = clock_now_ns() + FAREWELL_S * S;
         dht_runner_cancel_put(node.runner, &node.key, dht_value_get_id(value));
@@ -167,6 +167,6 @@ int main(int argc, char **argv)
                 }
         }
         if (value)
-                say_farewell();
+                log_farewell();
         _Exit(0); /* the library's threads may use what its destructors free */
 }

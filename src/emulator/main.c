@@ -273,7 +273,7 @@ static bool parse(struct settings *s, int argc, char **argv)
         return true;
 }
 
-static void say_ready(const struct settings *s)
+static void print_ready(const struct settings *s)
 {
         if (s->ready_fd >= 0 && (write(s->ready_fd, "ready\n", 6) != 6 || close(s->ready_fd) < 0))
                 fprintf(stderr, "spancl-almaif-emu: --ready-fd: %s\n", strerror(errno));
@@ -284,7 +284,7 @@ static int run_riscv(struct settings *s)
         struct riscv_machine *m;
         if (riscv_machine_new(&s->p, &m) < 0)
                 return 1;
-        say_ready(s);
+        print_ready(s);
         int r = riscv_machine_wait(m);
         riscv_machine_free(m);
         return r < 0;
@@ -306,7 +306,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "spancl-almaif-emu: %s: %s\n", s.p.path, strerror(errno));
                 return 1;
         }
-        say_ready(&s);
+        print_ready(&s);
         emulator_run(e, &stop);
         emulator_free(e);
         registry_rows_free(s.rows);

@@ -56,8 +56,8 @@ __attribute__((format(printf, 2, 3))) static void say(struct engine *e, const ch
         engine_notice(e, text);
 }
 
-static void tell(struct engine *e, enum engine_limit which, uint64_t max, uint64_t has,
-                 uint64_t more) REQUIRES(engine_held)
+static void report(struct engine *e, enum engine_limit which, uint64_t max, uint64_t has,
+                   uint64_t more) REQUIRES(engine_held)
 {
         const char *what = names[which].what, *option = config_entry(names[which].option)->name;
         switch (names[which].unit) {
@@ -82,9 +82,9 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
         uint64_t max = e->params.limits.max[which];
         if (!max || (more <= max && has <= max - more))
                 return false;
-        if (!(e->limits.told & 1u << which))
-                tell(e, which, max, has, more);
-        e->limits.told |= 1u << which;
+        if (!(e->limits.reported & 1u << which))
+                report(e, which, max, has, more);
+        e->limits.reported |= 1u << which;
         return true;
 }
 
@@ -121,14 +121,14 @@ void engine_storage_full(struct engine *e)
 }
 
 /* The last try to make storage failed, and nothing waits for it any more: say why, once. */
-static void tell_full(struct engine *e, bool waited) REQUIRES(engine_held)
+static void report_full(struct engine *e, bool waited) REQUIRES(engine_held)
 {
         const struct account *a = &e->limits.account;
-        if (e->limits.told & 1u << LIMIT_CLIENT)
+        if (e->limits.reported & 1u << LIMIT_CLIENT)
                 return;
-        e->limits.told |= 1u << LIMIT_CLIENT;
+        e->limits.reported |= 1u << LIMIT_CLIENT;
         if (e->limits.lacks)
-                tell(e, LIMIT_CLIENT, a->max, account_sum(a->page), e->limits.lacks);
+                report(e, LIMIT_CLIENT, a->max, account_sum(a->page), e->limits.lacks);
         else if (waited)
                 say(e,
                     "the device's memory is full, and has been for longer than --when-full waits");
@@ -152,7 +152,7 @@ bool engine_room_wait(struct command *c, cl_int status)
                 return false;
         if (!e->limits.may_get_room || !wait_ns ||
             (c->submission.room_until_ns && now >= c->submission.room_until_ns)) {
-                tell_full(e, c->submission.room_until_ns != 0);
+                report_full(e, c->submission.room_until_ns != 0);
                 return false;
         }
         if (!c->submission.room_until_ns) {
@@ -171,10 +171,10 @@ bool engine_limit_pauses(struct command *c)
         if (!e->limits.account.timed || c->desc.native.op != BACKEND_KERNEL ||
             !atomic_load(&e->limits.account.page->paused))
                 return false;
-        if (!e->limits.told_pause)
+        if (!e->limits.pause_reported)
                 say(e,
                     "this client has used up its device time, and its kernels wait: --client-time allows more");
-        e->limits.told_pause = true;
+        e->limits.pause_reported = true;
         put_off(c, e->params.ops->now_ns(e->params.user));
         return true;
 }
@@ -292,7 +292,7 @@ int engine_expire(struct engine *e, uint64_t now_ns)
         if (!run_ns || list_empty(&e->limits.busy) ||
             now_ns - list_entry(e->limits.busy.next, struct busy, link)->since_ns < run_ns)
                 return 0;
-        tell(e, LIMIT_RUN_NS, run_ns, 0, 0);
+        report(e, LIMIT_RUN_NS, run_ns, 0, 0);
         give_up_commands(e);
         return SP_E_LIMIT;
 }

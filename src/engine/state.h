@@ -117,13 +117,13 @@ struct engine_transfers {
 
 /* limits.c */
 struct engine_limit_state {
-        unsigned told;           /* bits of the limits that were logged as exceeded */
+        unsigned reported;       /* bits of the limits that were logged as exceeded */
         struct map busy_devices; /* by number + 1 */
         /* Those of them that have commands in flight. */
         struct list busy;
         struct account account;
         struct list roomless;   /* commands that wait for device memory or time */
-        bool told_pause;        /* the client knows that its kernels wait */
+        bool pause_reported;    /* the client knows that its kernels wait */
         uint64_t room_again_ns; /* when to try them again */
         bool may_get_room;      /* others' memory is why storage could not be made last */
         uint64_t lacks;         /* its bytes */

@@ -193,7 +193,7 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                 l->process.direct = direct;
                 l->process.closed = false;
                 serving_know_process(l, conn_process(c->lanes.links[0].conn));
-                l->attach.heard = true;
+                l->attach.attached = true;
                 l->drain.understood = m->features & FEATURE_DRAIN;
         }
         log_info(LOG, "%s attached lane %u (%.*s, %s)", m->role ? "a peer" : "the client", lane,
@@ -260,7 +260,7 @@ void attaching_take(struct server_loop *l)
                         peering_settle(l, a);
                         continue;
                 }
-                l->attach.heard = true;
+                l->attach.attached = true;
                 greet(l, a, &early);
         }
 }

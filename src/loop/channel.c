@@ -81,8 +81,7 @@ void serving_know_process(struct server_loop *l, int fd)
 }
 
 /* Lane 0 and 1 only: a client that lives closes neither of them in order without a goodbye. */
-static void look_for_end(struct server_loop *l, const struct channel *c)
-        REQUIRES(l->lock, engine_held)
+static void check_end(struct server_loop *l, const struct channel *c) REQUIRES(l->lock, engine_held)
 {
         for (unsigned lane = 0; lane <= 1 && l->process.direct; lane++)
                 if (c->lanes.links[lane].conn)
@@ -102,7 +101,7 @@ static void keep_lane(struct server_loop *l, struct channel *c) REQUIRES(l->lock
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
 {
         if (c == l->client) {
-                look_for_end(l, c);
+                check_end(l, c);
                 if (status != SP_E_LINK) {
                         log_error(LOG, "the client's session ends: %s", status_text(status));
                         serving_end(l, status, "%s", status_text(status));

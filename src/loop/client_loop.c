@@ -653,7 +653,7 @@ static uint64_t received(const struct session *s)
 
 /* The link is lost with `status`, but not because of lane 0. The server's last message may be
  * there, which gives the reason: read it. */
-static int hear_out(struct io_link *l, int status)
+static int read_rest(struct io_link *l, int status)
 {
         int r = l->lanes.links[0].conn ? link_receive(&l->lanes.links[0], RECEIVE_BUDGET, NULL) : 0;
         return r < 0 && r != SP_E_LINK ? r : status;
@@ -666,12 +666,12 @@ static int loop_receive(void *user, struct io_link *l)
         l->trusted = quiet;
         l->more_in = false;
         if (l->status < 0)
-                return hear_out(l, l->status);
+                return read_rest(l, l->status);
         if (atomic_load(&l->attached)) {
                 if (!l->attach->lane && lanes_busy(&l->lanes))
                         return 0; /* soon; the next wait is none */
                 int r = attach_finish(l);
-                return r < 0 ? hear_out(l, r) : 1; /* there may be something to send on it now */
+                return r < 0 ? read_rest(l, r) : 1; /* there may be something to send on it now */
         }
         if (quiet)
                 return 0;
@@ -682,7 +682,7 @@ static int loop_receive(void *user, struct io_link *l)
                         continue;
                 int r = link_receive(k, RECEIVE_BUDGET, NULL);
                 if (r < 0)
-                        return lane ? hear_out(l, r) : r;
+                        return lane ? read_rest(l, r) : r;
                 l->more_in |= r > 0;
         }
         if (received(l->lanes.session) == before)

@@ -131,12 +131,12 @@ void compression_idle(struct compression *p)
         p->since_ns = p->free = 0;
 }
 
-bool compression_asks(const struct compression *p)
+bool compression_wants_rate(const struct compression *p)
 {
         return p->mode == COMPRESSION_AUTO && p->idle && !p->blocked;
 }
 
-void compression_told(struct compression *p, uint64_t rate)
+void compression_set_rate(struct compression *p, uint64_t rate)
 {
         p->rate = rate ? rate : p->rate;
         p->idle = false;

@@ -69,9 +69,9 @@ void compression_sent(struct compression *p, size_t bytes);
 void compression_blocked(struct compression *p, uint64_t now_ns);
 void compression_idle(struct compression *p);
 
-/* Is it worth asking the system for the connection's rate? Then compression_told takes the answer,
+/* Is it worth asking the system for the connection's rate? Then compression_set_rate takes the answer,
  * in bytes per second, or 0. */
-bool compression_asks(const struct compression *p);
-void compression_told(struct compression *p, uint64_t rate);
+bool compression_wants_rate(const struct compression *p);
+void compression_set_rate(struct compression *p, uint64_t rate);
 
 #endif

@@ -74,7 +74,7 @@ static bool work(struct lane_thread *c) REQUIRES(*c->params.lock)
 
 /* Stop polling the link's conn without the lock, and go to sleep. False: the link was taken down
  * meanwhile. */
-static bool look_away(struct lane_thread *c) EXCLUDES(*c->params.lock)
+static bool poll_others(struct lane_thread *c) EXCLUDES(*c->params.lock)
 {
         link_lock_take(c->params.lock);
         link_try_end(c->params.link);
@@ -88,12 +88,12 @@ static void sleep_in_poll(struct lane_thread *c) REQUIRES(*c->params.lock)
         const struct lane_thread_params *p = &c->params;
         struct pollfd fds[3] = { { .fd = c->wake_fd, .events = POLLIN } };
         nfds_t n = 1 + (nfds_t)link_poll(p->link, fds + 1);
-        struct conn *conn = link_look_begin(p->link);
+        struct conn *conn = link_poll_begin(p->link);
         c->asleep = true;
         link_lock_release(c->params.lock);
         struct spin_on on = { .fds = fds, .count = n, .conns = &conn, .conn_count = conn != NULL };
         int r = spin_poll(&c->spin, &on);
-        if (!r && (!conn || look_away(c))) {
+        if (!r && (!conn || poll_others(c))) {
                 TRACE_SPAN(poll, n);
                 if (spin_sleep(&c->spin, &on, UINT64_MAX) < 0 && errno != EINTR)
                         thread_yield();
@@ -152,7 +152,7 @@ void lane_thread_rouse(struct lane_thread *c)
         wakeup_set(c->wake_fd);
 }
 
-void lane_thread_tell_stop(struct lane_thread *c)
+void lane_thread_request_stop(struct lane_thread *c)
 {
         if (!c)
                 return;

@@ -37,7 +37,7 @@ void lane_thread_rouse(struct lane_thread *c);
 
 /* Stop lane threads: first notify all of them, with the lock held, then free each without it. NULL
  * is allowed. */
-void lane_thread_tell_stop(struct lane_thread *c);
+void lane_thread_request_stop(struct lane_thread *c);
 struct lane_thread *lane_thread_free(struct lane_thread *c);
 
 /* Wake the lane threads of a session that have work. `lane_threads`: SESSION_LANES, some NULL. */

@@ -38,7 +38,7 @@ void lanes_carry(struct lanes *l, unsigned lane, struct lane_thread_params how)
 void lanes_stop(struct lanes *l)
 {
         for (unsigned lane = 1; lane < SESSION_LANES; lane++)
-                lane_thread_tell_stop(l->threads[lane]);
+                lane_thread_request_stop(l->threads[lane]);
 }
 
 void lanes_join(struct lanes *l)

@@ -183,8 +183,8 @@ static int pack_frame(struct link *l, struct iovec *iov, int n, const struct lin
         size_t size = p->offered ? 0 : session_lane_fresh(l->session, l->lane);
         if (!size)
                 return n;
-        if (p->far && compression_asks(&p->compression))
-                compression_told(&p->compression, conn_rate(l->conn));
+        if (p->far && compression_wants_rate(&p->compression))
+                compression_set_rate(&p->compression, conn_rate(l->conn));
         enum compression_step step = compression_next(&p->compression, size);
         session_lane_small(l->session, l->lane, compression_small(&p->compression));
         bool packable = session_lane_packable(l->session, l->lane);
@@ -329,7 +329,7 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
         if (!step_in(l, unlock, &l->receiving))
                 return SP_E_LINK;
         if (l->lane)
-                session_lane_heard(l->session, l->lane, l->conn->came);
+                session_lane_alive(l->session, l->lane, l->conn->came);
         return r;
 }
 
@@ -399,7 +399,7 @@ void link_try_end(struct link *l)
         (void)survived(l);
 }
 
-struct conn *link_look_begin(struct link *l)
+struct conn *link_poll_begin(struct link *l)
 {
         if (!l->conn || !l->conn->ops->peek || l->doomed || l->receiving)
                 return NULL;

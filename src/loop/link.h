@@ -130,7 +130,7 @@ bool link_is_due(const struct link *l);
 /* Get the conn for a thread that drives the link alone and polls its conn without the lock
  * (conn_peek, conn_arm). NULL: only poll(2) can tell. Until link_try_end, a thread that takes the
  * link down leaves closing to this thread. */
-struct conn *link_look_begin(struct link *l);
+struct conn *link_poll_begin(struct link *l);
 
 /* conn_polled, and CONN_IN when link_is_due. */
 unsigned link_polled(struct link *l, const struct pollfd *fds, size_t n);

@@ -36,8 +36,8 @@ void peering_disconnected(struct channel *c)
         uint64_t now = clock_now_ns();
         t->pause_ms = RETRY_FIRST_MS;
         t->again_ns = now + RETRY_FIRST_MS * 1000000ull;
-        if (t->tell_ns == UINT64_MAX)
-                t->tell_ns = now + PATIENCE_MS * 1000000ull;
+        if (t->report_ns == UINT64_MAX)
+                t->report_ns = now + PATIENCE_MS * 1000000ull;
 }
 
 /* One try. */
@@ -144,13 +144,13 @@ static int start_try(struct server_loop *l, struct channel *c) REQUIRES(l->lock,
 
 /* Notify the client that the peer can't be reached. The first time at once, because the way may
  * never work; later after a while. */
-static void peer_tell(struct server_loop *l, struct channel *c, const char *text)
+static void peer_notify(struct server_loop *l, struct channel *c, const char *text)
         REQUIRES(l->lock, engine_held)
 {
         struct target *t = c->target;
-        if (t->tell_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->tell_ns))
+        if (t->report_ns == UINT64_MAX || (t->reached && clock_now_ns() < t->report_ns))
                 return;
-        t->tell_ns = UINT64_MAX;
+        t->report_ns = UINT64_MAX;
         engine_peer_unreachable(l->engine, c->lanes.session, text);
 }
 
@@ -171,7 +171,7 @@ static void try_later(struct server_loop *l, struct channel *c, int status, cons
         if (c->relayed_ms) /* each time: it is the other side's turn */
                 engine_peer_unreachable(l->engine, c->lanes.session, text);
         else if (status != SP_E_LINK) /* it was there, and was cut: it may be there again soon */
-                peer_tell(l, c, text);
+                peer_notify(l, c, text);
 }
 
 static void try_now(struct server_loop *l, struct channel *c) REQUIRES(l->lock, engine_held)
@@ -199,7 +199,7 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
         *t = (struct target){ .id = { session_id[0], session_id[1] },
                               .token = { token[0], token[1] },
                               .again_ns = 0, /* as soon as this message is worked off */
-                              .tell_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
+                              .report_ns = clock_now_ns() + PATIENCE_MS * 1000000ull,
                               .pause_ms = RETRY_FIRST_MS };
         struct address at;
         if (!address_of_peer(host, port, &at))
@@ -233,7 +233,7 @@ void peering_relayed(void *user, struct session *s) LOCK_UNCHECKED
         c->relayed_ms = c->relayed_ms ? c->relayed_ms : RELAYED_FIRST_MS;
         if (!t)
                 return;
-        t->tell_ns = UINT64_MAX;
+        t->report_ns = UINT64_MAX;
         if (!dialling)
                 t->again_ns = clock_now_ns() + c->relayed_ms * 1000000ull;
         serving_rouse(l);
@@ -245,8 +245,8 @@ void peering_see_to(struct server_loop *l)
         {
                 if (c->target && clock_now_ns() >= c->target->again_ns)
                         try_now(l, c);
-                if (c->target && clock_now_ns() >= c->target->tell_ns)
-                        peer_tell(l, c, "no answer");
+                if (c->target && clock_now_ns() >= c->target->report_ns)
+                        peer_notify(l, c, "no answer");
         }
 }
 
@@ -284,7 +284,7 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
         engine_settle(l->engine);
         c->relayed_ms = 0;
         t->reached = true;
-        t->tell_ns = UINT64_MAX;
+        t->report_ns = UINT64_MAX;
         t->pause_ms = RETRY_FIRST_MS;
 }
 

@@ -41,7 +41,7 @@ void serving_flush(void *user, struct session *s) LOCK_UNCHECKED
                 /* Else it sends when it has received all that is there. */
                 if (l->completions.polls && link_can_send(&c->lanes.links[0]))
                         (void)!link_flush(&c->lanes.links[0], LINK_BUDGET, NULL);
-                return; /* losses are for flush_all, and silence for look_for_silence */
+                return; /* losses are for flush_all, and silence for check_silence */
         }
         bool more = false;
         for (unsigned lane = 0; lane < session_lanes_used(s); lane++) {
@@ -139,7 +139,7 @@ static void take_losses(struct server_loop *l) REQUIRES(l->lock, engine_held)
 }
 
 /* After all is sent, and before the thread sleeps. True: a connection was dropped, so do not sleep. */
-static bool look_for_silence(struct server_loop *l, uint64_t now) REQUIRES(l->lock, engine_held)
+static bool check_silence(struct server_loop *l, uint64_t now) REQUIRES(l->lock, engine_held)
 {
         bool dropped = false;
         list_each(c, &l->channels, struct channel, link)
@@ -335,9 +335,9 @@ static void drain(struct server_loop *l) REQUIRES(l->lock, engine_held)
                 "it drains: it takes no new sessions, and ends with the last one";
         if (!atomic_load(&l->drain.due) || !l->attach.claimed || l->farewell.until_ns != UINT64_MAX)
                 return;
-        if (l->drain.understood && !l->drain.told)
-                l->drain.told = session_send(engine_session(l->engine), drain,
-                                             .text = bytes_str(text)) == 0;
+        if (l->drain.understood && !l->drain.announced)
+                l->drain.announced = session_send(engine_session(l->engine), drain,
+                                                  .text = bytes_str(text)) == 0;
         uint64_t now = clock_now_ns();
         if (!is_empty(l))
                 l->drain.until_ns = UINT64_MAX;
@@ -414,8 +414,8 @@ static uint64_t next_deadline(struct server_loop *l) REQUIRES(l->lock, engine_he
                         d = c->lanes.silence_ns;
                 if (c->target && c->target->again_ns < d)
                         d = c->target->again_ns;
-                if (c->target && c->target->tell_ns < d)
-                        d = c->target->tell_ns;
+                if (c->target && c->target->report_ns < d)
+                        d = c->target->report_ns;
         }
         return d;
 }
@@ -444,7 +444,7 @@ static void begin_trials(struct server_loop *l) REQUIRES(l->lock, engine_held)
 }
 
 /* Without the engine's lock. */
-static int look(const struct spin_on *on)
+static int poll_once(const struct spin_on *on)
 {
         int n = poll(on->fds, on->count, 0);
         return n ? n : spin_peek(on->conns, on->conn_count);
@@ -493,7 +493,7 @@ static void ask_for_process(struct server_loop *l, uint64_t now) REQUIRES(l->loc
  * before it was attached, the first one or a later one. */
 static void await_client(struct server_loop *l) REQUIRES(l->lock, engine_held)
 {
-        if (!l->attach.heard || (l->client && l->client->lanes.links[0].conn)) {
+        if (!l->attach.attached || (l->client && l->client->lanes.links[0].conn)) {
                 l->linger_ns = UINT64_MAX;
                 return;
         }
@@ -533,7 +533,7 @@ static void *loop_thread(void *arg)
                 drain(l);
                 bool more = flush_all(l, true);
                 farewell(l);
-                more |= look_for_silence(l, now);
+                more |= check_silence(l, now);
                 await_client(l);
                 int r = l->over ? 0 : collect(l);
                 if (r < 0)
@@ -545,8 +545,8 @@ static void *loop_thread(void *arg)
                 l->asleep = true;
                 begin_trials(l);
                 serving_unlock(l);
-                bool told = l->spin.also && poll_completions(l) == SPIN_FOUND;
-                int n = more || told ? look(&l->watch.on) : sleep_in_poll(l, deadline);
+                bool announced = l->spin.also && poll_completions(l) == SPIN_FOUND;
+                int n = more || announced ? poll_once(&l->watch.on) : sleep_in_poll(l, deadline);
                 serving_lock(l);
                 l->asleep = false;
                 spin_end_trials(&l->watch.on);

@@ -35,8 +35,8 @@ struct target {
         char address[ADDRESS_MAX];
         char local_path[ADDRESS_MAX]; /* as an address; empty: none */
         uint64_t id[2], token[2];
-        uint64_t again_ns; /* when to try again; UINT64_MAX: it is connected, or being dialled */
-        uint64_t tell_ns;  /* when to tell the client; UINT64_MAX: it is connected, or was told */
+        uint64_t again_ns;  /* when to try again; UINT64_MAX: it is connected, or being dialled */
+        uint64_t report_ns; /* when to tell the client; UINT64_MAX: it is connected, or was told */
         unsigned pause_ms;
         bool reached; /* it was connected at least once */
 };
@@ -63,14 +63,14 @@ struct server_loop {
         struct {
                 bool claimed; /* a client has attached: id and key are its */
                 uint64_t id[2], key[2];
-                bool heard; /* at least one connection came */
+                bool attached; /* at least one connection came */
         } attach;
 
         /* spancld drains (server_loop.c); guarded, but for `due`. */
         struct {
                 atomic_bool due;
                 bool understood; /* the client's last hello says so */
-                bool told;
+                bool announced;
                 uint64_t
                         until_ns; /* the session, which is empty, ends then; UINT64_MAX: it is not */
         } drain;

@@ -66,7 +66,7 @@ static bool try_links(const struct spin_on *on)
 
 /* ---- with two cores ------------------------------------------------------------------------- */
 
-static int look(struct spin *s, const struct spin_on *on, bool everywhere)
+static int poll_once(struct spin *s, const struct spin_on *on, bool everywhere)
 {
         if (s->also && s->also(s->arg) == SPIN_FOUND)
                 return -1;
@@ -105,7 +105,7 @@ static int spin_and_yield(struct spin *s, const struct spin_on *on)
         long before = thread_preemptions();
         unsigned kicks = atomic_load_explicit(&s->kicks, memory_order_relaxed);
         for (unsigned looks = 0; now - from < s->now_ns; looks++) {
-                int r = look(s, on, looks % every == 0);
+                int r = poll_once(s, on, looks % every == 0);
                 if (r) {
                         part(s, looks, (unsigned long)(thread_preemptions() - before));
                         return r;

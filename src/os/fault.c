@@ -158,7 +158,7 @@ static void forward(int number, siginfo_t *info, void *context)
         forwarding = false;
 }
 
-static void tell_child(void)
+static void reset_child(void)
 {
         static const char text[] =
                 "spancl: this child of fork() used shared memory of its parent's OpenCL context\n";
@@ -180,7 +180,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
                                    .user = atomic_load(&w->user) };
                 opened = ask(&f);
         } else if (w) {
-                tell_child();
+                reset_child();
         }
         if (!opened)
                 forward(number, info, context);

@@ -303,9 +303,9 @@ struct text {
         size_t size, len;
 };
 
-static void say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void print(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void say(struct text *t, const char *fmt, ...)
+static void print(struct text *t, const char *fmt, ...)
 {
         if (t->len + 1 >= t->size)
                 return;
@@ -317,36 +317,36 @@ static void say(struct text *t, const char *fmt, ...)
                 t->len += (size_t)n < t->size - t->len ? (size_t)n : t->size - t->len - 1;
 }
 
-static void say_id(struct text *t, uint64_t id)
+static void print_id(struct text *t, uint64_t id)
 {
         if (id)
-                say(t, "%s:%" PRIu64, object_type_name(object_id_type(id)),
-                    id & 0x00FFFFFFFFFFFFFFu);
+                print(t, "%s:%" PRIu64, object_type_name(object_id_type(id)),
+                      id & 0x00FFFFFFFFFFFFFFu);
         else
-                say(t, "none");
+                print(t, "none");
 }
 
-static void say_u64s(struct text *t, struct wire_u64s v, bool ids)
+static void print_u64s(struct text *t, struct wire_u64s v, bool ids)
 {
-        say(t, "[");
+        print(t, "[");
         for (size_t i = 0; i < v.count; i++) {
-                say(t, "%s", i ? " " : "");
+                print(t, "%s", i ? " " : "");
                 if (ids)
-                        say_id(t, wire_u64s_at(v, i));
+                        print_id(t, wire_u64s_at(v, i));
                 else
-                        say(t, "%" PRIu64, wire_u64s_at(v, i));
+                        print(t, "%" PRIu64, wire_u64s_at(v, i));
         }
-        say(t, "]");
+        print(t, "]");
 }
 
-static void say_str(struct text *t, struct bytes v)
+static void print_str(struct text *t, struct bytes v)
 {
-        say(t, "\"");
+        print(t, "\"");
         for (size_t i = 0; i < v.size; i++) {
                 unsigned char ch = ((const unsigned char *)v.data)[i];
-                say(t, ch >= ' ' && ch < 127 ? "%c" : "\\x%02x", ch);
+                print(t, ch >= ' ' && ch < 127 ? "%c" : "\\x%02x", ch);
         }
-        say(t, "\"");
+        print(t, "\"");
 }
 
 size_t wire_print(struct bytes msg, char *text, size_t size)
@@ -355,35 +355,35 @@ size_t wire_print(struct bytes msg, char *text, size_t size)
         if (size)
                 text[0] = 0;
         if (msg.size < WIRE_HEADER_SIZE) {
-                say(&t, "(short message)");
+                print(&t, "(short message)");
                 return t.len;
         }
         switch (wire_message_id(msg.data)) {
 #define MSG(id, name, doc)                          \
         case id: {                                  \
                 struct wire_##name m;               \
-                say(&t, #name);                     \
+                print(&t, #name);                   \
                 if (wire_get_##name(msg, &m) < 0) { \
-                        say(&t, " (malformed)");    \
+                        print(&t, " (malformed)");  \
                         break;                      \
                 }
-#define U64(f, lo, hi) say(&t, " " #f "=%" PRIu64, m.f);
-#define S64(f)         say(&t, " " #f "=%" PRId64, m.f);
-#define REF(f, type)         \
-        say(&t, " " #f "="); \
-        say_id(&t, m.f);
+#define U64(f, lo, hi) print(&t, " " #f "=%" PRIu64, m.f);
+#define S64(f)         print(&t, " " #f "=%" PRId64, m.f);
+#define REF(f, type)           \
+        print(&t, " " #f "="); \
+        print_id(&t, m.f);
 #define OPT(f, type) REF(f, type)
 #define ANY(f)       REF(f, ANY)
-#define U64S(f, max)         \
-        say(&t, " " #f "="); \
-        say_u64s(&t, m.f, false);
-#define REFS(f, type, max)   \
-        say(&t, " " #f "="); \
-        say_u64s(&t, m.f, true);
-#define BYTES(f, max) say(&t, " " #f "=(%zu bytes)", m.f.size);
-#define STR(f, max)          \
-        say(&t, " " #f "="); \
-        say_str(&t, m.f);
+#define U64S(f, max)           \
+        print(&t, " " #f "="); \
+        print_u64s(&t, m.f, false);
+#define REFS(f, type, max)     \
+        print(&t, " " #f "="); \
+        print_u64s(&t, m.f, true);
+#define BYTES(f, max) print(&t, " " #f "=(%zu bytes)", m.f.size);
+#define STR(f, max)            \
+        print(&t, " " #f "="); \
+        print_str(&t, m.f);
 #define INFO(f, max) BYTES(f, max)
 #define ARGS(f, max) BYTES(f, max)
 #define END(name) \
@@ -391,7 +391,7 @@ size_t wire_print(struct bytes msg, char *text, size_t size)
         }
 #include "proto/schema/all.def"
         default:
-                say(&t, "(unknown message 0x%04x)", wire_message_id(msg.data));
+                print(&t, "(unknown message 0x%04x)", wire_message_id(msg.data));
         }
         return t.len;
 }

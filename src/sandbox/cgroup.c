@@ -259,7 +259,7 @@ static bool lock(int home)
         return true;
 }
 
-static void say(bool limited, const char *what, const char *why)
+static void log_limit(bool limited, const char *what, const char *why)
 {
         static const char help[] =
                 "a systemd service with Delegate=yes has them (systemd-run --property=Delegate=yes)";
@@ -286,7 +286,7 @@ void cgroups_init(struct cgroups *c, const struct config_options *o)
         c->memory_bytes = limits_memory_bytes(o);
         c->process_count = limits_task_count(o);
         if (c->home < 0) {
-                say(mib, none, why);
+                log_limit(mib, none, why);
                 return;
         }
         /* A spancld that is half started looks dead to others, hence the lock. Any process can
@@ -298,7 +298,7 @@ void cgroups_init(struct cgroups *c, const struct config_options *o)
         if (locked)
                 (void)flock(c->home, LOCK_UN);
         if (r < 0) {
-                say(mib, none, reason(r));
+                log_limit(mib, none, reason(r));
                 close(c->home);
                 c->home = -1;
                 return;
@@ -306,13 +306,14 @@ void cgroups_init(struct cgroups *c, const struct config_options *o)
         r = enable(c, "memory");
         c->memory = !r;
         if (r < 0)
-                say(mib,
-                    "a control group ends what a session has started, but does not limit memory",
-                    reason(r));
+                log_limit(
+                        mib,
+                        "a control group ends what a session has started, but does not limit memory",
+                        reason(r));
         r = enable(c, "pids");
         c->pids = !r;
         if (r < 0 && c->memory)
-                say(false, "control groups do not limit processes", reason(r));
+                log_limit(false, "control groups do not limit processes", reason(r));
         /* Sessions get equal shares, by the default weight. The supervisor still answers then. */
         if (!enable(c, "cpu"))
                 (void)write_file(c->base, SUPERVISOR, "cpu.weight", "1000");

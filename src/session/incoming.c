@@ -88,7 +88,7 @@ static int take_probe(struct session *s, const struct frame *f)
         if (f->count)
                 s->lanes[f->count].claimed = f->seq;
         if (f->flags)
-                owed_tell(s, false);
+                owed_notify(s, false);
         return 0;
 }
 

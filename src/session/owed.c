@@ -14,17 +14,17 @@ void owed_reset(struct owed *o)
         for (unsigned i = 0; i < OWED_CLOCKS; i++)
                 o->clocks[i] = (struct owed_clock){ 0 };
         o->next_ns = UINT64_MAX;
-        o->tell = 0;
+        o->notify = 0;
         o->ask = false;
 }
 
-void owed_tell(struct session *s, bool ask)
+void owed_notify(struct session *s, bool ask)
 {
         s->owed.ask |= ask;
-        s->owed.tell |= 1;
+        s->owed.notify |= 1;
         for (unsigned i = 1; i < s->used; i++)
                 if (s->lanes[i].up && s->lanes[i].sent)
-                        s->owed.tell |= 1u << i;
+                        s->owed.notify |= 1u << i;
 }
 
 /* Does this side read the lane, and does the other side owe it bytes there? */
@@ -119,7 +119,7 @@ int owed_tick(struct session *s, uint64_t now_ns)
                 begin_anew(o, now_ns);
         for (unsigned i = 0; i < SESSION_LANES; i++)
                 run(&o->clocks[i], lane_owes(s, i),
-                    s->lanes[i].received + (i ? s->lanes[i].heard : 0), now_ns);
+                    s->lanes[i].received + (i ? s->lanes[i].alive : 0), now_ns);
         run(&o->clocks[OWED_ANSWER], answers, s->lanes[0].received, now_ns);
         run(&o->clocks[OWED_PROBE], answers, 0, now_ns);
         run(&o->clocks[OWED_NEWS], s->in_unacked || lane_owes(s, 0), 0, now_ns);
@@ -129,9 +129,9 @@ int owed_tick(struct session *s, uint64_t now_ns)
                         return SP_E_LINK;
                 }
         if (is_due(o, OWED_PROBE, now_ns))
-                owed_tell(s, true);
+                owed_notify(s, true);
         if (is_due(o, OWED_NEWS, now_ns))
-                o->tell |= 1;
+                o->notify |= 1;
         o->next_ns = next_of(o);
         return 0;
 }

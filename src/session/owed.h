@@ -8,7 +8,7 @@
  * A command may take any time, because a probe is answered meanwhile.
  *
  * Any byte restarts a clock. On a bulk lane a byte counts when it has come, even if it can't be
- * handed out yet (session_lane_heard). On lane 0 it counts when it is handed out: there the probes
+ * handed out yet (session_lane_alive). On lane 0 it counts when it is handed out: there the probes
  * themselves would fill up a record whose bytes were lost.
  *
  * A probe may be queued behind many bytes, and then takes as long as they do. So a side that
@@ -45,7 +45,7 @@ struct owed {
         uint64_t next_ns;  /* owed_deadline */
         int expects;       /* enum session_expects */
         struct owed_clock clocks[OWED_CLOCKS];
-        unsigned tell;    /* bits of lanes that need a FRAME_PROBE */
+        unsigned notify;  /* bits of lanes that need a FRAME_PROBE */
         bool ask;         /* lane 0's probe asks for an answer */
         const char *text; /* the bytes that were owed too long */
 };
@@ -54,7 +54,7 @@ struct owed {
 SP_NODISCARD int owed_tick(struct session *s, uint64_t now_ns);
 
 /* Plan a probe, or the answer to one: for lane 0, and each bulk lane on which bytes were sent. */
-void owed_tell(struct session *s, bool ask);
+void owed_notify(struct session *s, bool ask);
 
 /* Lane 0 is down: nothing is owed on any lane. */
 void owed_reset(struct owed *o);

@@ -109,10 +109,10 @@ static bool has_data(const struct session *s)
 static void seal_probe(struct session *s)
 {
         struct owed *o = &s->owed;
-        unsigned lane = (unsigned)__builtin_ctz(o->tell);
+        unsigned lane = (unsigned)__builtin_ctz(o->notify);
         outbox_probe(&s->out, lane, lane ? s->lanes[lane].sent : s->out.sent_seq, !lane && o->ask,
                      s->in_next);
-        o->tell &= ~(1u << lane);
+        o->notify &= ~(1u << lane);
         o->ask = o->ask && lane;
 }
 
@@ -120,7 +120,7 @@ static int pending_data(struct session *s, struct iovec *ret)
 {
         struct sending *tx = &s->out.tx;
         if (!sending_any(tx)) {
-                if (!has_data(s) && !s->owed.tell)
+                if (!has_data(s) && !s->owed.notify)
                         return 0;
                 if (has_data(s))
                         s->stats.messages_sent += outbox_seal(&s->out, s->in_next);
@@ -147,7 +147,7 @@ bool session_lane_has_pending(const struct session *s, unsigned lane)
         if (s->status || !s->lanes[lane].up)
                 return false;
         if (!lane)
-                return sending_any(&s->out.tx) || has_data(s) || s->owed.tell;
+                return sending_any(&s->out.tx) || has_data(s) || s->owed.notify;
         return bulk_has_pending(s, lane);
 }
 
@@ -235,7 +235,7 @@ void session_lane_down(struct session *s, unsigned lane)
         struct lane *l = &s->lanes[lane];
         incoming_cut(s, lane);
         l->up = l->packs = l->small = false;
-        l->sent = l->received = l->claimed = l->heard = 0;
+        l->sent = l->received = l->claimed = l->alive = 0;
         if (lane)
                 bulk_cut(s, l);
         else {
@@ -252,9 +252,9 @@ int session_tick(struct session *s, enum session_expects expects, uint64_t limit
         return s->status ? 0 : owed_tick(s, now_ns);
 }
 
-void session_lane_heard(struct session *s, unsigned lane, uint64_t count)
+void session_lane_alive(struct session *s, unsigned lane, uint64_t count)
 {
-        s->lanes[lane].heard = count;
+        s->lanes[lane].alive = count;
 }
 
 const char *session_overdue(const struct session *s)

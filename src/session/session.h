@@ -245,7 +245,7 @@ const char *session_overdue(const struct session *s); /* after SP_E_LINK: the by
 /* The connection of a lane from 1 on has received `count` bytes since it is up, with those that it
  * holds back until they are checked (conn.came). A growing count shows that the other side is not
  * silent. Call this after each attempt to receive. */
-void session_lane_heard(struct session *s, unsigned lane, uint64_t count);
+void session_lane_alive(struct session *s, unsigned lane, uint64_t count);
 
 /* When to call session_tick at the latest; UINT64_MAX: nothing is owed. */
 uint64_t session_deadline(const struct session *s);

@@ -37,7 +37,7 @@ struct lane {
         /* Bytes since the lane is up: handed to the connection (not on lane 0), received, and sent
          * by the other side as it says. */
         uint64_t sent, received, claimed;
-        uint64_t heard; /* session_lane_heard */
+        uint64_t alive; /* session_lane_alive */
         bool packs;     /* FRAME_PACKED may be on it */
         bool small;     /* session_lane_small */
 };

@@ -121,10 +121,10 @@ static int answered(struct bounce_out *o)
 }
 
 ssize_t bounce_sendv(struct bounce_out *o, uint64_t tail, const struct iovec *iov, int n,
-                     const _Atomic uint32_t *closed, int *ret_ring, bool *ret_told)
+                     const _Atomic uint32_t *closed, int *ret_ring, bool *ret_notify)
 {
         uint64_t offset;
-        *ret_told = false;
+        *ret_notify = false;
         *ret_ring = n;
         if (!o->flow)
                 return 0;
@@ -139,7 +139,7 @@ ssize_t bounce_sendv(struct bounce_out *o, uint64_t tail, const struct iovec *io
                         o->ring_left = iov->iov_len;
         }
         if (o->place) {
-                *ret_told = true;
+                *ret_notify = true;
                 return fill(o, iov, n, closed);
         }
         if (!o->ring_left && iov->iov_len >= BOUNCE_PIECE) {
@@ -148,12 +148,12 @@ ssize_t bounce_sendv(struct bounce_out *o, uint64_t tail, const struct iovec *io
                     atomic_load(&o->flow->taken) == o->sent) {
                         publish(o, iov->iov_len, offset);
                         wait_for(o, BOUNCE_TAKEN);
-                        *ret_told = true;
+                        *ret_notify = true;
                         return SP_E_AGAIN;
                 }
                 if (atomic_load(&o->flow->places)) {
                         ask(o, tail);
-                        *ret_told = true;
+                        *ret_notify = true;
                         return SP_E_AGAIN;
                 }
                 o->ring_left = iov->iov_len;
@@ -225,7 +225,7 @@ static ssize_t placed(struct bounce_in *in, uint64_t there, const struct iovec *
 
 /* They lie where the sender has said. */
 static ssize_t copied(struct bounce_in *in, uint64_t there, const struct iovec *iov,
-                      const _Atomic uint32_t *closed, bool *ret_told)
+                      const _Atomic uint32_t *closed, bool *ret_notify)
 {
         if (!in->piece_left) {
                 uint64_t from = atomic_load_explicit(&in->flow->from, memory_order_relaxed);
@@ -240,15 +240,15 @@ static ssize_t copied(struct bounce_in *in, uint64_t there, const struct iovec *
                 return SP_E_LINK; /* something else may have been there */
         in->from += n;
         in->piece_left -= n;
-        *ret_told = true;
+        *ret_notify = true;
         return took(in, n);
 }
 
 ssize_t bounce_recv(struct bounce_in *in, uint64_t head, uint64_t have, const struct iovec *iov,
-                    const _Atomic uint32_t *closed, bool *ret_told)
+                    const _Atomic uint32_t *closed, bool *ret_notify)
 {
         uint64_t offset;
-        *ret_told = false;
+        *ret_notify = false;
         if (!in->flow)
                 return 0;
         if (iov->iov_len >= BOUNCE_PIECE &&
@@ -262,10 +262,10 @@ ssize_t bounce_recv(struct bounce_in *in, uint64_t head, uint64_t have, const st
         if (have)
                 return 0; /* these bytes of the ring were sent before the piece */
         if (there)
-                return copied(in, there, iov, closed, ret_told);
+                return copied(in, there, iov, closed, ret_notify);
         if (is_asked(in, head)) {
                 answer(in, iov);
-                *ret_told = true;
+                *ret_notify = true;
         }
         return 0;
 }

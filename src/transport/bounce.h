@@ -73,18 +73,18 @@ void bounce_begin(struct bounce_out *out, struct bounce_in *in, struct bounce_fl
                   struct bounce_flow *receives, void *base, uint64_t size);
 
 /* Send pieces as conn's sendv does, by way of the bounce buffer; `tail`: the ring's. Returns 0 if
- * the first *ret_ring pieces go into the ring. *ret_told: the receiver has to be notified.
+ * the first *ret_ring pieces go into the ring. *ret_notify: the receiver has to be notified.
  * `closed`: not 0 once the other side is gone. */
 ssize_t bounce_sendv(struct bounce_out *o, uint64_t tail, const struct iovec *iov, int n,
-                     const _Atomic uint32_t *closed, int *ret_ring, bool *ret_told);
+                     const _Atomic uint32_t *closed, int *ret_ring, bool *ret_notify);
 
 /* So many bytes went into the ring. */
 void bounce_rang(struct bounce_out *o, uint64_t bytes);
 
 /* Receive into one place as conn's recvv does. `head` and `have` are the ring's, read before this
- * call. Returns 0 if the caller is to read the ring. *ret_told: the sender has to be notified. */
+ * call. Returns 0 if the caller is to read the ring. *ret_notify: the sender has to be notified. */
 ssize_t bounce_recv(struct bounce_in *in, uint64_t head, uint64_t have, const struct iovec *iov,
-                    const _Atomic uint32_t *closed, bool *ret_told);
+                    const _Atomic uint32_t *closed, bool *ret_notify);
 
 /* Could bounce_recv do something now? */
 bool bounce_can_receive(const struct bounce_in *in, uint64_t head);

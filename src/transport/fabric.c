@@ -314,7 +314,7 @@ static int flush(struct fabric *f)
 }
 
 /* Append a record and the bytes of `iov` to what the caller's flush sends. */
-static int say(struct fabric *f, const struct record *m, const struct iovec *iov, int n)
+static int send_record(struct fabric *f, const struct record *m, const struct iovec *iov, int n)
 {
         uint8_t header[RECORD];
         bytes_put_u32(header, m->kind);
@@ -404,7 +404,7 @@ static int probe_offer(struct fabric *f)
                 return broken(f);
         const struct record m = { PROBE, sizeof(f->probe.in), f->probe.region.address,
                                   f->probe.region.key };
-        return say(f, &m, NULL, 0);
+        return send_record(f, &m, NULL, 0);
 }
 
 static int probe_on(struct fabric *f)
@@ -560,7 +560,7 @@ static int take_records(struct fabric *f) REQUIRES(f->lock)
 
 /* The number of bytes that may be received: only the first record, until the bytes behind it are
  * known to be records. */
-static size_t hear_at_most(const struct fabric *f)
+static size_t receive_at_most(const struct fabric *f)
 {
         if (f->ready)
                 return sizeof(f->records.in) - f->records.in_have;
@@ -570,10 +570,10 @@ static size_t hear_at_most(const struct fabric *f)
         return size - f->records.in_have;
 }
 
-static int hear(struct fabric *f) REQUIRES(f->lock)
+static int receive_records(struct fabric *f) REQUIRES(f->lock)
 {
         while (f->rma) {
-                struct iovec iov = { f->records.in + f->records.in_have, hear_at_most(f) };
+                struct iovec iov = { f->records.in + f->records.in_have, receive_at_most(f) };
                 ssize_t n = f->inner->ops->recvv(f->inner, &iov, 1);
                 if (n == SP_E_AGAIN)
                         return 0;
@@ -591,7 +591,7 @@ static int go_on(struct fabric *f) REQUIRES(f->lock)
 {
         if (f->status)
                 return f->status;
-        if (hear(f) < 0 || !f->rma)
+        if (receive_records(f) < 0 || !f->rma)
                 return f->status;
         /* A received place may be written to. Records that this makes possible go out with the next
          * event. */
@@ -631,7 +631,7 @@ static ssize_t send_data(struct fabric *f, const struct iovec *iov, int n, bool 
         if (!size)
                 return SP_E_AGAIN;
         f->sending.on_way += size;
-        if (say(f, &(struct record){ .kind = DATA, .size = (uint32_t)size }, iov, n) < 0 ||
+        if (send_record(f, &(struct record){ .kind = DATA, .size = (uint32_t)size }, iov, n) < 0 ||
             flush(f) < 0)
                 return SP_E_LINK;
         return (ssize_t)size;
@@ -671,15 +671,17 @@ static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n) REQUI
         }
         if (!f->sending.offered) {
                 f->sending.offered = all < OFFER_MAX ? all : OFFER_MAX;
-                if (say(f, &(struct record){ .kind = OFFER, .size = (uint32_t)f->sending.offered },
-                        NULL, 0) < 0 ||
+                if (send_record(
+                            f,
+                            &(struct record){ .kind = OFFER, .size = (uint32_t)f->sending.offered },
+                            NULL, 0) < 0 ||
                     flush(f) < 0)
                         return SP_E_LINK;
         }
         return write_on(f) < 0 ? SP_E_LINK : SP_E_AGAIN;
 }
 
-static unsigned look(const struct fabric *f) REQUIRES(f->lock)
+static unsigned poll_once(const struct fabric *f) REQUIRES(f->lock)
 {
         unsigned found = 0;
         if (f->status)
@@ -710,7 +712,7 @@ static bool must_poll(const struct fabric *f) REQUIRES(f->lock)
 /* Wake the polling thread if this one has seen or begun something that it has not. */
 static void rouse(struct fabric *f) REQUIRES(f->lock)
 {
-        if (!f->asleep || !f->rma || (!look(f) && !must_poll(f)))
+        if (!f->asleep || !f->rma || (!poll_once(f) && !must_poll(f)))
                 return;
         f->asleep = false;
         wakeup_set(f->bell);
@@ -743,7 +745,7 @@ static ssize_t receive_data(struct fabric *f, const struct iovec *iov, int n) RE
         if (f->receiving.untold >= CREDIT / 4) {
                 const struct record m = { .kind = TAKEN, .size = (uint32_t)f->receiving.untold };
                 f->receiving.untold = 0;
-                if (say(f, &m, NULL, 0) < 0 || flush(f) < 0)
+                if (send_record(f, &m, NULL, 0) < 0 || flush(f) < 0)
                         return SP_E_LINK;
         }
         return (ssize_t)done;
@@ -760,7 +762,7 @@ static int give_place(struct fabric *f, const struct iovec *iov) REQUIRES(f->loc
         f->receiving.placed = true;
         const struct record m = { PLACE, (uint32_t)f->receiving.place.iov_len,
                                   f->receiving.region.address, f->receiving.region.key };
-        return say(f, &m, NULL, 0) < 0 ? SP_E_LINK : flush(f);
+        return send_record(f, &m, NULL, 0) < 0 ? SP_E_LINK : flush(f);
 }
 
 static ssize_t receive_some(struct fabric *f, const struct iovec *iov, int n) REQUIRES(f->lock)
@@ -820,7 +822,7 @@ static bool fabric_peek(struct conn *c, bool arm)
         if (f->rma) {
                 if (f->ready && !f->status && (arm || rma_must_poll(f->rma)))
                         (void)!poll_fabric(f);
-                found = look(f) != 0;
+                found = poll_once(f) != 0;
                 if (arm && !found)
                         found = yield = must_poll(f) ||
                                         (f->ready && rma_fd(f->rma) >= 0 && !rma_may_sleep(f->rma));
@@ -843,7 +845,7 @@ static unsigned fabric_polled(struct conn *c, bool reported)
         if (f->rma)
                 (void)!go_on(f);
         if (f->rma)
-                found = look(f);
+                found = poll_once(f);
         else
                 found = (reported ? CONN_IN : 0) | CONN_OUT;
         lock_release(&f->lock);
@@ -936,7 +938,8 @@ int fabric_begin(struct conn **c, struct rma *r, struct bytes other, uint64_t fo
                 struct bytes mine = rma_address(r, &my_form);
                 struct iovec iov = { (void *)(uintptr_t)mine.data, mine.size };
                 f->ready = true;
-                s = say(f, &(struct record){ READY, (uint32_t)mine.size, my_form, 0 }, &iov, 1);
+                s = send_record(f, &(struct record){ READY, (uint32_t)mine.size, my_form, 0 }, &iov,
+                                1);
                 if (!s)
                         s = probe_offer(f);
                 if (!s)

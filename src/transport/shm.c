@@ -81,7 +81,7 @@ struct shm {
         uint64_t arena_size;
         _Atomic int state;
         _Atomic uint64_t tail, head; /* ours; one thread writes each */
-        uint64_t told;               /* of `head`: what the other side knows */
+        uint64_t notify;             /* of `head`: what the other side knows */
         atomic_bool gone;            /* the other side is, or broke the rules */
         struct bounce_out bounce_out;
         struct bounce_in bounce_in;
@@ -192,9 +192,9 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
         if (state == ASKED)
                 return SP_E_AGAIN;
         uint64_t tail = atomic_load(&s->tail), free;
-        bool told;
-        ssize_t bounced = bounce_sendv(&s->bounce_out, tail, iov, n, other_closed(s), &n, &told);
-        if (told)
+        bool notify;
+        ssize_t bounced = bounce_sendv(&s->bounce_out, tail, iov, n, other_closed(s), &n, &notify);
+        if (notify)
                 wake(s, WANT_DATA);
         if (bounced)
                 return bounced;
@@ -239,9 +239,9 @@ static ssize_t shm_sendv(struct conn *c, const struct iovec *iov, int n)
 
 /* Report room to the sender. A sender waits for half a ring of room, so smaller room need not be
  * reported. */
-static void tell_room(struct shm *s, uint64_t head, uint64_t have)
+static void announce_room(struct shm *s, uint64_t head, uint64_t have)
 {
-        s->told = head;
+        s->notify = head;
         atomic_store(&s->shared->flows[!s->side].head, head);
         if (have <= s->size / 2)
                 wake(s, WANT_ROOM);
@@ -261,9 +261,9 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
         bool last = left(s); /* before polling: data sent before is seen */
         if (there(s, head, &have) < 0)
                 return SP_E_LINK;
-        bool told;
-        ssize_t bounced = bounce_recv(&s->bounce_in, head, have, iov, other_closed(s), &told);
-        if (told)
+        bool notify;
+        ssize_t bounced = bounce_recv(&s->bounce_in, head, have, iov, other_closed(s), &notify);
+        if (notify)
                 wake(s, WANT_ROOM);
         if (bounced)
                 return bounced;
@@ -283,8 +283,8 @@ static ssize_t shm_recvv(struct conn *c, const struct iovec *iov, int n)
                 atomic_store_explicit(&s->head, head, memory_order_relaxed);
                 if (there(s, head, &have) < 0)
                         return SP_E_LINK;
-                if (head - s->told >= least(s->size / ROOM_PARTS, STEP))
-                        tell_room(s, head, have);
+                if (head - s->notify >= least(s->size / ROOM_PARTS, STEP))
+                        announce_room(s, head, have);
         }
         return (ssize_t)done;
 }
@@ -300,7 +300,7 @@ static bool can_send(struct shm *s)
         return room(s, tail, &free) < 0 || free >= s->size / 2;
 }
 
-static unsigned look(struct shm *s)
+static unsigned poll_once(struct shm *s)
 {
         uint64_t have;
         unsigned found = 0;
@@ -321,10 +321,10 @@ static bool shm_peek(struct conn *c, bool arm)
         if (atomic_load(&s->state) == PLAIN)
                 return false;
         if (!arm)
-                return look(s) != 0;
+                return poll_once(s) != 0;
         _Atomic uint32_t *wants = &s->shared->sides[s->side].wants;
         atomic_store(wants, (c->in ? WANT_DATA : 0) | (c->out ? WANT_ROOM : 0));
-        if (!look(s))
+        if (!poll_once(s))
                 return false;
         atomic_store(wants, 0);
         return true;
@@ -351,7 +351,7 @@ static unsigned shm_polled(struct conn *c, bool reported)
                 atomic_store(wants, 0);
         if (reported && before == SHARED)
                 drain(s);
-        return look(s);
+        return poll_once(s);
 }
 
 /* ---- agreeing ------------------------------------------------------------------------------- */
@@ -425,7 +425,7 @@ static int ring_size(int fd, size_t *ret)
 /* The descriptors of an offer. */
 enum { RINGS, ARENA, FDS };
 
-static int say(int socket, uint8_t what, const int *fds, size_t count)
+static int send_word(int socket, uint8_t what, const int *fds, size_t count)
 {
         struct iovec iov = { &what, 1 };
         return passing_send(socket, &iov, 1, fds, count) == 1 ? 0 : SP_E_LINK;
@@ -445,7 +445,7 @@ int shm_offer(struct conn **c, size_t size, uint64_t arena)
                 s->arena_size = arena;
         }
         size_t count = !s ? 0 : fds[ARENA] < 0 ? 1 : FDS;
-        int r = say(old->fd, s ? OFFERED : NOT_OFFERED, fds, count);
+        int r = send_word(old->fd, s ? OFFERED : NOT_OFFERED, fds, count);
         if (fds[RINGS] >= 0)
                 (void)file_close(fds[RINGS]);
         if (s) {
@@ -458,7 +458,7 @@ int shm_offer(struct conn **c, size_t size, uint64_t arena)
 }
 
 /* One byte and the descriptors that came with it, else -1. */
-static int hear(int socket, uint8_t *ret, int ret_fds[FDS])
+static int receive_word(int socket, uint8_t *ret, int ret_fds[FDS])
 {
         struct iovec iov = { ret, 1 };
         ssize_t n = passing_receive(socket, &iov, 1, ret_fds, FDS);
@@ -486,7 +486,7 @@ int shm_accept(struct conn **c)
         struct shm *s = NULL;
         uint8_t what;
         int fds[FDS] = { -1, -1 };
-        int r = hear(old->fd, &what, fds);
+        int r = receive_word(old->fd, &what, fds);
         if (r == SP_E_AGAIN)
                 return r;
         if (!r && what != OFFERED && what != NOT_OFFERED)
@@ -494,7 +494,7 @@ int shm_accept(struct conn **c)
         if (!r && what == OFFERED) {
                 if (fds[RINGS] >= 0)
                         (void)!take(old, fds, &s);
-                r = say(old->fd, s ? TAKEN : NOT_TAKEN, NULL, 0);
+                r = send_word(old->fd, s ? TAKEN : NOT_TAKEN, NULL, 0);
         }
         for (size_t i = 0; i < FDS; i++)
                 if (fds[i] >= 0)

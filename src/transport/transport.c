@@ -39,7 +39,7 @@ enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_
         struct socket_tcp_state tcp;
         if (!transport_timeout_ms || !tcp_state_of(c, &tcp))
                 return SILENCE_NONE;
-        uint64_t age_ns = tcp.heard_ms * UINT64_C(1000000);
+        uint64_t age_ns = tcp.acknowledged_ms * UINT64_C(1000000);
         if (!tcp.owes)
                 k->since_ns = 0;
         else if (!k->since_ns || now_ns - k->since_ns > age_ns)

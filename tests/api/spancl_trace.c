@@ -93,13 +93,13 @@ static void check_timeline(const char *path)
                         continue;
                 const struct span *submit = find(all, n, "submit", enqueue->event);
                 const struct span *complete = find(all, n, "complete", enqueue->event);
-                const struct span *heard = find(all, n, "heard", enqueue->event);
-                CHECK(submit && complete && heard);
-                CHECK(enqueue->process == 1 && heard->process == 1);
+                const struct span *completed = find(all, n, "completed", enqueue->event);
+                CHECK(submit && complete && completed);
+                CHECK(enqueue->process == 1 && completed->process == 1);
                 CHECK(submit->process == complete->process && submit->process > 1);
                 CHECK(enqueue->begin_ns <= submit->begin_ns);
                 CHECK(submit->begin_ns <= complete->begin_ns);
-                CHECK(complete->begin_ns <= heard->begin_ns);
+                CHECK(complete->begin_ns <= completed->begin_ns);
                 whole++;
                 by_server[submit->process]++;
         }

@@ -55,7 +55,7 @@ static void read_and_more(uint64_t seed, int how)
         setup_end(&s);
 }
 
-TEST(what_comes_after_a_read_is_not_complete_before_its_bytes_are_here)
+TEST(commands_after_a_read_complete_after_its_bytes_arrived)
 {
         for (int how = 0; how < 4; how++)
                 for (uint64_t seed = 1; seed <= 100; seed++)
@@ -125,7 +125,7 @@ static void write_and_go_on(uint64_t seed, bool in_order, size_t items)
         setup_end(&s);
 }
 
-TEST(what_is_enqueued_after_a_blocking_write_comes_after_it)
+TEST(commands_after_a_blocking_write_come_after_it)
 {
         for (uint64_t seed = 1; seed <= 100; seed++)
                 write_and_go_on(seed, seed % 2, seed % 3 ? ITEMS : 100);
@@ -269,9 +269,9 @@ TEST(creating_setting_enqueuing_and_releasing_ask_the_server_nothing)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_comes_after_a_read_is_not_complete_before_its_bytes_are_here),
+                cmocka_unit_test(commands_after_a_read_complete_after_its_bytes_arrived),
                 cmocka_unit_test(a_write_of_what_was_read_before_it_sends_the_bytes_that_were_read),
-                cmocka_unit_test(what_is_enqueued_after_a_blocking_write_comes_after_it),
+                cmocka_unit_test(commands_after_a_blocking_write_come_after_it),
                 cmocka_unit_test(a_user_event_holds_commands_on_every_server),
                 cmocka_unit_test(a_failed_user_event_fails_what_waits_for_it_and_nothing_else),
                 cmocka_unit_test(nothing_stays_on_the_servers_when_the_client_releases_it),

@@ -78,7 +78,7 @@ TEST(servers_that_can_reach_each_other_one_way_only_do_so)
         }
 }
 
-TEST(what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client)
+TEST(servers_that_cannot_reach_each_other_exchange_data_through_the_client)
 {
         enum log_level before = log_threshold;
         log_threshold = LOG_ERROR; /* it is a warning */
@@ -180,7 +180,7 @@ TEST(servers_that_are_relayed_reach_each_other_as_soon_as_they_can)
         log_threshold = before;
 }
 
-TEST(what_goes_to_many_servers_goes_down_a_chain)
+TEST(data_for_many_servers_goes_down_a_chain)
 {
         enum { SPREAD = 3 << 20, EIGHT = 8 };
         static uint8_t data[SPREAD], back[SPREAD];
@@ -282,7 +282,7 @@ static void spread_end(struct setup *s, struct spread *p)
         OK(clReleaseMemObject(p->from));
 }
 
-TEST(what_a_lost_server_was_to_pass_on_comes_from_another)
+TEST(data_that_a_lost_server_was_to_forward_comes_from_another)
 {
         enum log_level before = log_threshold;
         log_threshold = LOG_NONE;
@@ -339,7 +339,7 @@ static uint64_t received(struct setup *s, unsigned to)
         return sum;
 }
 
-TEST(what_several_servers_have_comes_from_each_of_them)
+TEST(data_on_several_servers_comes_from_each_of_them)
 {
         enum { LARGE = 9 << 20, SERVERS = 4, LAST = SERVERS - 1 };
         static uint8_t data[LARGE], back[LARGE];
@@ -377,7 +377,7 @@ TEST(what_several_servers_have_comes_from_each_of_them)
         }
 }
 
-TEST(of_a_buffer_with_a_content_size_that_much_is_moved_whatever_breaks)
+TEST(a_buffer_with_a_content_size_moves_that_much_whatever_breaks)
 {
         enum { WHOLE = 300000, CONTENT = 70000 };
         static uint8_t data[WHOLE], back[WHOLE];
@@ -449,7 +449,7 @@ static void write_pieces(cl_command_queue q, cl_mem m, cl_event *ret)
                                         i + 1 == PIECES ? ret : NULL));
 }
 
-TEST(however_many_write_a_buffer_only_what_is_asked_for_is_waited_for)
+TEST(with_many_writers_of_a_buffer_only_needed_ones_are_waited_for)
 {
         struct setup s;
         cl_int err;
@@ -516,7 +516,7 @@ static void lose_arrivals(unsigned at, bool many)
         setup_end(&s);
 }
 
-TEST(what_needs_bytes_that_did_not_arrive_fails)
+TEST(commands_fail_whose_bytes_did_not_arrive)
 {
         enum log_level before = log_threshold;
         log_threshold = LOG_NONE;
@@ -593,16 +593,15 @@ int main(void)
                 cmocka_unit_test(buffers_travel_between_servers_and_not_through_the_client),
                 cmocka_unit_test(servers_that_can_reach_each_other_one_way_only_do_so),
                 cmocka_unit_test(
-                        what_servers_that_cannot_reach_each_other_exchange_goes_through_the_client),
+                        servers_that_cannot_reach_each_other_exchange_data_through_the_client),
                 cmocka_unit_test(a_relayed_session_ends_with_its_server),
                 cmocka_unit_test(servers_that_are_relayed_reach_each_other_as_soon_as_they_can),
-                cmocka_unit_test(what_goes_to_many_servers_goes_down_a_chain),
-                cmocka_unit_test(what_a_lost_server_was_to_pass_on_comes_from_another),
-                cmocka_unit_test(what_several_servers_have_comes_from_each_of_them),
-                cmocka_unit_test(
-                        of_a_buffer_with_a_content_size_that_much_is_moved_whatever_breaks),
-                cmocka_unit_test(however_many_write_a_buffer_only_what_is_asked_for_is_waited_for),
-                cmocka_unit_test(what_needs_bytes_that_did_not_arrive_fails),
+                cmocka_unit_test(data_for_many_servers_goes_down_a_chain),
+                cmocka_unit_test(data_that_a_lost_server_was_to_forward_comes_from_another),
+                cmocka_unit_test(data_on_several_servers_comes_from_each_of_them),
+                cmocka_unit_test(a_buffer_with_a_content_size_moves_that_much_whatever_breaks),
+                cmocka_unit_test(with_many_writers_of_a_buffer_only_needed_ones_are_waited_for),
+                cmocka_unit_test(commands_fail_whose_bytes_did_not_arrive),
                 cmocka_unit_test(links_between_servers_that_are_cut_are_made_again),
                 cmocka_unit_test(shared_virtual_memory_gives_way_to_what_is_there),
         };

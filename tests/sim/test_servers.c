@@ -155,7 +155,7 @@ TEST(a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory)
 
 /* The last bytes of the connection arrive as one piece. The client answers the first message in
  * it, a clock's, at once, and so notices the loss. */
-TEST(what_a_server_said_last_before_its_connection_was_lost_counts)
+TEST(the_last_message_before_a_lost_connection_counts)
 {
         enum log_level before = log_threshold;
         log_threshold = LOG_ERROR; /* the loss is a warning */
@@ -363,7 +363,7 @@ int main(void)
                         while_a_server_is_disconnected_calls_fail_and_what_is_in_flight_is_kept),
                 cmocka_unit_test(
                         a_call_that_waits_for_a_server_that_goes_away_fails_and_lets_go_of_memory),
-                cmocka_unit_test(what_a_server_said_last_before_its_connection_was_lost_counts),
+                cmocka_unit_test(the_last_message_before_a_lost_connection_counts),
                 cmocka_unit_test(a_server_that_does_not_come_back_in_time_is_lost),
                 cmocka_unit_test(
                         a_server_that_was_started_anew_has_the_same_devices_and_nothing_of_the_old_session),

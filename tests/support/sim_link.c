@@ -218,7 +218,7 @@ static int pull_checked(struct sim *sim, struct sim_link *l, int i)
         uint64_t before = p->passed;
         ssize_t r = l->conn[i]->ops->recvv(l->conn[i], iov, n);
         if (l->lane)
-                session_lane_heard(l->end[i].session, l->lane, l->conn[i]->came);
+                session_lane_alive(l->end[i].session, l->lane, l->conn[i]->came);
         if (r == SP_E_AGAIN)
                 return p->passed != before;
         if (r < 0)

@@ -408,7 +408,7 @@ static unsigned gap(unsigned ms)
         return (unsigned)longest;
 }
 
-static void tell_devices(char *ret)
+static void announce_devices(char *ret)
 {
         for (cl_uint i = 0; i < device_count; i++)
                 ret[i] = is_available(devices[i]) ? '1' : '0';
@@ -422,7 +422,7 @@ static void reads(const char *until, char *ret)
         cl_mem there = clCreateBuffer(a.context, CL_MEM_READ_WRITE, sizeof(err), NULL, &err);
         OK(err);
         OK(clEnqueueWriteBuffer(q, there, CL_TRUE, 0, sizeof(err), &err, 0, NULL, NULL));
-        for (tell_devices(ret); strcmp(ret, until) != 0; tell_devices(ret))
+        for (announce_devices(ret); strcmp(ret, until) != 0; announce_devices(ret))
                 OK(clEnqueueReadBuffer(q, there, CL_TRUE, 0, sizeof(err), &err, 0, NULL, NULL));
         OK(clReleaseMemObject(there));
 }
@@ -443,9 +443,9 @@ static bool act(const char *word, const char *rest, char *ret)
         else if (!strcmp(word, "end"))
                 end();
         else if (!strcmp(word, "devices"))
-                tell_devices(ret);
+                announce_devices(ret);
         else if (!strcmp(word, "until"))
-                for (tell_devices(ret); strcmp(ret, rest) != 0; tell_devices(ret))
+                for (announce_devices(ret); strcmp(ret, rest) != 0; announce_devices(ret))
                         usleep(1000);
         else if (!strcmp(word, "watch"))
                 watch(true);

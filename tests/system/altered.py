@@ -132,7 +132,7 @@ def altered_bytes_end_in_the_right_result_or_an_error():
     return many(RUNS, ("flip", "drop", "insert", "swallow"), "on", LIMIT_MS, ("wrong", "waited"))
 
 
-def what_never_comes_is_not_waited_for_without_checksums():
+def without_checksums_nobody_waits_for_them():
     return many(RUNS // 2, ("swallow",), "off", LIMIT_MS, ("wrong", "waited"))
 
 

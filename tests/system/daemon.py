@@ -291,7 +291,7 @@ def a_user_without_a_home_computes():
     return None
 
 
-def what_is_compiled_is_kept_in_a_home_that_is_new():
+def builds_are_cached_in_a_new_home():
     with tempfile.TemporaryDirectory() as home:
         with servers(1, "--log", "info", prefix=("env", "-u", "XDG_CACHE_HOME", f"HOME={home}/new")) as s:
             works(at(s.ports[0]))

@@ -128,7 +128,7 @@ def both():
         yield without_groups(), False
 
 
-def what_a_session_has_started_ends_with_it():
+def processes_of_a_session_end_with_it():
     for prefix, _ in both():
         with Devices(prefix=prefix) as d:
             other = staying(d)
@@ -139,7 +139,7 @@ def what_a_session_has_started_ends_with_it():
             end(other)
 
 
-def what_a_killed_worker_has_started_ends_with_it():
+def processes_of_a_killed_worker_end_with_it():
     for prefix, _ in both():
         with Devices(prefix=prefix) as d:
             client = leaving(d)
@@ -164,7 +164,7 @@ def a_process_that_is_replaced_all_the_time_ends_too():
             wait_for(gone, lambda: "it is there\n" + d.log())
 
 
-def what_sessions_have_started_ends_with_the_server():
+def processes_of_sessions_end_with_the_server():
     for prefix, _ in both():
         with Devices(prefix=prefix) as d:
             client = leaving(d)
@@ -174,7 +174,7 @@ def what_sessions_have_started_ends_with_the_server():
             end(client)
 
 
-def what_a_killed_server_leaves_the_next_one_ends():
+def the_next_server_ends_the_processes_of_a_killed_one():
     if own_group() is None:
         return "there are no control groups"
     with Devices() as d:

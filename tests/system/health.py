@@ -145,7 +145,7 @@ def a_device_that_fails_is_out_of_service_until_it_works():
         s.works(1)
 
 
-def what_a_check_finds_is_told():
+def findings_of_a_check_are_reported():
     for how, why in (("lie", "it gives back other bytes than were written"),
                      ("crash", "a process that checks it ends with status 70")):
         with Sick() as s:

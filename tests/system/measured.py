@@ -87,7 +87,7 @@ def is_ended(d, option, *what):
     session.end()
 
 
-def what_a_session_holds_beyond_its_limits_ends_it_alone():
+def a_session_beyond_its_limits_ends_alone():
     for options in (), ("--namespaces", "0"):
         with Measured(*options) as d:
             other = staying(d)

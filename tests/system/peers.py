@@ -84,7 +84,7 @@ def bulk_data_between_servers_may_be_cut_at_any_byte():
     return f"{cuts} cuts in {carried >> 20} MiB"
 
 
-def what_a_lost_server_was_to_pass_on_comes_from_another():
+def data_that_a_lost_server_was_to_forward_comes_from_another():
     size, passed_on = 24 << 20, 0
     for victim in (1, 2, 3):
         with servers(5, "--log", "info") as s:
@@ -279,7 +279,7 @@ class Service:
             pass
 
 
-def what_is_no_server_hears_nothing_of_a_session():
+def other_programs_receive_nothing_of_a_session():
     service = Service(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with servers(2) as s:
         for _ in range(2):
@@ -302,7 +302,7 @@ def _client_links(where, name, count):
             sum(l["messages"] for l in links if l["to"] == "client"))
 
 
-def what_servers_exchange_costs_the_client_next_to_nothing():
+def traffic_between_servers_costs_the_client_next_to_nothing():
     with servers(2) as s:
         where = " ".join(map(at, s.ports))
         migrations = [_client_links(where, "migrate_16m", n) for n in (1, 11)]

@@ -126,7 +126,7 @@ def a_code_expires():
         fails(p.spancl("pair", f"localhost:{s.ports[0]}", code))
 
 
-def what_is_no_code_is_said_at_once():
+def invalid_code_is_reported_at_once():
     with Place() as p:
         fails(p.spancl("pair", "localhost:1", "ABC"), "not a code")
 
@@ -326,7 +326,7 @@ def nobody_inherits_who_was_not_named():
     return None
 
 
-def what_an_authority_issued_it_has_to_replace():
+def certificates_of_an_authority_are_replaced_by_it():
     if not shutil.which("openssl"):
         return "no openssl command here"
     with Place() as p:
@@ -338,7 +338,7 @@ def what_an_authority_issued_it_has_to_replace():
     return None
 
 
-def who_may_not_use_a_server_may_not_look_at_it_either():
+def users_without_access_cannot_query_a_server():
     with Place() as p, p.spancld() as s:
         where = f"tls:localhost:{s.ports[0]}"
         fails(p.spancl("top", "--once", "--server", where), "spancl pair")
@@ -457,7 +457,7 @@ class Tap:
         self.listener.close()
 
 
-def what_is_called_localhost_but_is_not_gets_nothing_in_the_clear():
+def a_false_localhost_gets_nothing_in_the_clear():
     address = other_address() or "0.0.0.0"
     with Place() as p, p.spancld() as s, Tap("0.0.0.0", s.ports[0]) as tap:
         hosts = Path(p.folder.name) / "hosts"
@@ -591,7 +591,7 @@ def a_client_may_have_some_devices_only():
         works(p.ping(s.ports[0]))
 
 
-def what_is_compiled_is_kept_apart_for_each_client():
+def each_client_has_a_build_cache_of_its_own():
     with tempfile.TemporaryDirectory() as folder, Place() as p, \
             p.spancld("--cache", f"{folder}/cache") as s:
         works(p.ping(s.ports[0], "tcp:"))

@@ -269,7 +269,7 @@ TEST(a_uio_device_has_a_map_and_an_interrupt)
         bare_close(&x);
 }
 
-TEST(what_is_no_uio_device_is_told)
+TEST(other_files_than_uio_devices_are_reported)
 {
         (void)state;
         struct bare x = { 0 };
@@ -383,7 +383,7 @@ int main(void)
                 cmocka_unit_test(an_emulator_may_be_a_thread),
                 cmocka_unit_test(physical_memory_begins_anywhere),
                 cmocka_unit_test(a_uio_device_has_a_map_and_an_interrupt),
-                cmocka_unit_test(what_is_no_uio_device_is_told),
+                cmocka_unit_test(other_files_than_uio_devices_are_reported),
                 cmocka_unit_test(pocls_variables_are_understood),
                 cmocka_unit_test(pocls_image_is_found_by_its_name),
                 cmocka_unit_test(pocls_emulator_runs),

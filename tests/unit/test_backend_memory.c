@@ -14,7 +14,7 @@
 
 /* ---- transfers ---------------------------------------------------------------------------------- */
 
-TEST(what_was_written_is_read)
+TEST(written_data_is_read)
 {
         struct fixture *f = fixture(state);
         uint8_t in[BYTES], out[BYTES] = { 0 };
@@ -375,7 +375,7 @@ TEST(shared_virtual_memory_lies_where_it_is_wanted)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                ALL(what_was_written_is_read),
+                ALL(written_data_is_read),
                 AT_ONCE(host_memory_serves_transfers_until_the_end),
                 AT_ONCE(memory_that_is_given_serves_transfers),
                 ALL(new_memory_is_clear_where_that_is_wanted),

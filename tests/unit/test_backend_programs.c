@@ -58,7 +58,7 @@ TEST(wrong_arguments_are_refused)
         unbuild(f, &x);
 }
 
-TEST(what_does_not_build_says_why)
+TEST(a_failed_build_has_a_log)
 {
         struct fixture *f = fixture(state);
         static const char broken[] = "__kernel void k(__global int *x) { y = 1; }";
@@ -156,7 +156,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 ALL(a_kernel_runs_with_its_arguments), AT_ONCE(wrong_arguments_are_refused),
-                AT_ONCE(what_does_not_build_says_why), ALL(a_build_describes_its_kernels),
+                AT_ONCE(a_failed_build_has_a_log),     ALL(a_build_describes_its_kernels),
                 ALL(kernels_without_arguments_build),  ALL(builds_run_beside_commands),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

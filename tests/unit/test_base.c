@@ -83,7 +83,7 @@ static uint64_t key_of(uint64_t i)
         return i % 3 ? (i % 7 + 1) << 56 | (i + 1) : i + 1;
 }
 
-TEST(what_others_say_cannot_speak_to_a_terminal)
+TEST(texts_of_others_cannot_control_a_terminal)
 {
         char text[] = "a\x1b[31mb\nc\x7f\xc2\x9b"
                       "d \xc3\xa4\xe2\x82\xac";
@@ -269,7 +269,7 @@ int main(void)
                 cmocka_unit_test(little_endian_whatever_the_host),
                 cmocka_unit_test(buffer_appends_pads_and_consumes_like_an_array),
                 cmocka_unit_test(buffer_refuses_what_can_not_be),
-                cmocka_unit_test(what_others_say_cannot_speak_to_a_terminal),
+                cmocka_unit_test(texts_of_others_cannot_control_a_terminal),
                 cmocka_unit_test(map_is_what_a_table_of_all_keys_says),
                 cmocka_unit_test(a_walk_of_a_map_that_removes_what_it_sees_finds_all),
                 cmocka_unit_test(map_without_memory_keeps_what_it_has),

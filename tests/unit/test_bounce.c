@@ -145,7 +145,7 @@ static void a_place_is_filled_before_anything_else_comes(void **state)
         assert_memory_equal(tail, data + SIZE - 8, 8);
 }
 
-static void what_belongs_elsewhere_takes_the_ring(void **state)
+static void data_for_other_memory_takes_the_ring(void **state)
 {
         struct fixture *f = *state;
         enum { SIZE = BOUNCE_PIECE };
@@ -379,7 +379,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 CASE(the_sender_writes_into_the_place),
                 CASE(a_place_is_filled_before_anything_else_comes),
-                CASE(what_belongs_elsewhere_takes_the_ring),
+                CASE(data_for_other_memory_takes_the_ring),
                 CASE(a_piece_of_the_bounce_is_copied_by_the_receiver),
                 CASE(nothing_is_taken_from_who_has_closed),
                 CASE(every_byte_comes_once_and_in_order),

@@ -117,7 +117,7 @@ static void file_path(uint8_t number, char path[256])
         snprintf(path + n, 256 - (size_t)n, ".program");
 }
 
-TEST(what_one_session_puts_another_one_gets)
+TEST(one_sessions_entry_serves_another)
 {
         struct cache *a = make(1 << 20), *b = make(1 << 20);
         assert_int_equal(get(a, 1), -1);
@@ -135,7 +135,7 @@ TEST(what_one_session_puts_another_one_gets)
         cache_free(b);
 }
 
-TEST(what_is_not_whole_is_removed)
+TEST(incomplete_entries_are_removed)
 {
         char path[256];
         struct stat st;
@@ -160,7 +160,7 @@ TEST(what_is_not_whole_is_removed)
         }
 }
 
-TEST(what_was_used_least_recently_goes)
+TEST(the_least_recently_used_entry_goes)
 {
         struct cache *c = make(3500);
         char path[256];
@@ -207,10 +207,10 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(hash_is_blake2b),
-                cmocka_unit_test_setup_teardown(what_one_session_puts_another_one_gets, setup,
+                cmocka_unit_test_setup_teardown(one_sessions_entry_serves_another, setup, teardown),
+                cmocka_unit_test_setup_teardown(incomplete_entries_are_removed, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_least_recently_used_entry_goes, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(what_is_not_whole_is_removed, setup, teardown),
-                cmocka_unit_test_setup_teardown(what_was_used_least_recently_goes, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_folder_that_can_not_be_made_keeps_nothing, setup,
                                                 teardown),
         };

@@ -79,7 +79,7 @@ static int makes_what_is_not_allowed(void)
         return bad > 99 ? 99 : bad;
 }
 
-static void what_is_not_in_the_table_is_refused(void **state)
+static void entries_not_in_the_table_are_refused(void **state)
 {
         (void)state;
         assert_int_equal(within(makes_what_is_not_allowed, &strict), 0);
@@ -302,7 +302,7 @@ int main(void)
                 return 1;
         close(fd);
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_not_in_the_table_is_refused),
+                cmocka_unit_test(entries_not_in_the_table_are_refused),
                 cmocka_unit_test(other_processes_cannot_be_named),
                 cmocka_unit_test(arguments_that_reach_out_are_refused),
                 cmocka_unit_test(attributes_of_files_cannot_be_changed),

@@ -230,7 +230,7 @@ static int looks(struct cgroups *c)
         return 0;
 }
 
-static void what_a_dead_spancld_left_is_ended_by_the_next_and_nothing_else(void **state)
+static void the_next_spancld_ends_the_processes_of_a_dead_one_and_no_others(void **state)
 {
         (void)state;
         char foreign[PATH_MAX + 64];
@@ -475,7 +475,7 @@ int main(void)
                 print_message("no control group can be made here: skipped\n");
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(everything_in_a_group_is_ended),
-                cmocka_unit_test(what_a_dead_spancld_left_is_ended_by_the_next_and_nothing_else),
+                cmocka_unit_test(the_next_spancld_ends_the_processes_of_a_dead_one_and_no_others),
                 cmocka_unit_test(a_living_spancld_keeps_its_groups),
                 cmocka_unit_test(spanclds_that_begin_together_keep_their_groups),
                 cmocka_unit_test(a_spancld_in_another_pid_namespace_keeps_its_groups),

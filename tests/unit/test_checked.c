@@ -159,7 +159,7 @@ static void alter(struct buf *b, struct rng *rng)
         }
 }
 
-TEST(what_is_altered_on_its_way_is_never_handed_out)
+TEST(altered_data_is_never_delivered)
 {
         uint8_t *sent = malloc(TOTAL), *came = malloc(TOTAL);
         assert_true(sent && came);
@@ -218,7 +218,7 @@ TEST(a_rest_is_told_of)
 }
 
 /* A record arrives slowly: nothing of it is handed out, and the clocks hear that it comes. */
-TEST(what_is_held_back_is_counted)
+TEST(held_messages_are_counted)
 {
         enum { SIZE = 100 << 10, STEP = 1000 };
         struct way w;
@@ -291,9 +291,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(crc32c_is_that_of_rfc_3720),
                 cmocka_unit_test(the_instruction_and_the_tables_agree_in_any_pieces),
-                cmocka_unit_test(what_is_altered_on_its_way_is_never_handed_out),
+                cmocka_unit_test(altered_data_is_never_delivered),
                 cmocka_unit_test(a_rest_is_told_of),
-                cmocka_unit_test(what_is_held_back_is_counted),
+                cmocka_unit_test(held_messages_are_counted),
                 cmocka_unit_test(without_places_little_is_held_back),
                 cmocka_unit_test(a_record_that_is_too_large_or_empty_ends_it),
         };

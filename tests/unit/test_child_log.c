@@ -194,7 +194,7 @@ TEST(no_line_begins_as_those_of_the_supervisor_do)
         }
 }
 
-TEST(what_is_no_text_is_escaped)
+TEST(control_characters_are_escaped)
 {
         static const char said[] =
                 "a\0b\x7f \xff\xfe \xc3\xa4 \xc0\x80 \xed\xa0\x80 \xe2\x80\xae \xf0\x9f\x98\x80 \xe2\x82";
@@ -313,7 +313,7 @@ int main(void)
                 cmocka_unit_test(an_honest_line_keeps_its_component_and_level),
                 cmocka_unit_test(other_lines_are_told_as_what_they_are),
                 cmocka_unit_test(no_line_begins_as_those_of_the_supervisor_do),
-                cmocka_unit_test(what_is_no_text_is_escaped),
+                cmocka_unit_test(control_characters_are_escaped),
                 cmocka_unit_test(a_long_line_is_cut),
                 cmocka_unit_test(a_report_of_a_sanitizer_is_whole_and_a_flood_is_not),
                 cmocka_unit_test(all_together_have_a_rate),

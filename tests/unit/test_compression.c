@@ -77,7 +77,7 @@ TEST(a_connection_that_takes_very_much_until_it_is_full_is_fast)
         assert_int_equal(p.rate, 1 << 30);
 }
 
-TEST(what_pays_depends_on_the_connection)
+TEST(the_best_choice_depends_on_the_connection)
 {
         /* Half the bytes, by a core that packs 500 MB/s. */
         static const struct {
@@ -179,23 +179,23 @@ TEST(a_connection_that_is_never_full_may_have_become_fast)
         assert_true(more > frames);
 }
 
-TEST(what_the_system_says_counts_until_the_connection_was_full)
+TEST(the_systems_rate_counts_until_the_connection_was_full)
 {
         struct compression p;
         uint64_t now = 1, bytes;
         compression_init(&p, COMPRESSION_AUTO);
-        assert_true(compression_asks(&p));
-        compression_told(&p, 0); /* it does not know yet */
-        assert_false(compression_asks(&p));
+        assert_true(compression_wants_rate(&p));
+        compression_set_rate(&p, 0); /* it does not know yet */
+        assert_false(compression_wants_rate(&p));
         assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND);
         compression_sent(&p, 1000);
         compression_idle(&p);
-        assert_true(compression_asks(&p));
-        compression_told(&p, 5000000);
+        assert_true(compression_wants_rate(&p));
+        compression_set_rate(&p, 5000000);
         assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_TRY);
         measure(&p, 2000000000, &now);
         compression_idle(&p);
-        assert_false(compression_asks(&p));
+        assert_false(compression_wants_rate(&p));
         compression_tried(
                 &p, &(struct compression_cost){ .plain = COMPRESSION_SAMPLE, .pack_ns = 9000 });
         assert_int_equal(bytes_until_sample(&p, &bytes), COMPRESSION_SEND);
@@ -250,11 +250,11 @@ int main(void)
                 cmocka_unit_test(without_a_slow_connection_nothing_is_tried),
                 cmocka_unit_test(on_a_slow_connection_a_sample_that_pays_turns_it_on),
                 cmocka_unit_test(a_connection_that_takes_very_much_until_it_is_full_is_fast),
-                cmocka_unit_test(what_pays_depends_on_the_connection),
+                cmocka_unit_test(the_best_choice_depends_on_the_connection),
                 cmocka_unit_test(data_that_gets_no_smaller_is_tried_ever_more_seldom),
                 cmocka_unit_test(it_goes_on_and_off_with_the_data),
                 cmocka_unit_test(a_connection_that_is_never_full_may_have_become_fast),
-                cmocka_unit_test(what_the_system_says_counts_until_the_connection_was_full),
+                cmocka_unit_test(the_systems_rate_counts_until_the_connection_was_full),
                 cmocka_unit_test(always_is_always_but_not_for_what_gets_no_smaller),
                 cmocka_unit_test(blocks_hold_what_was_packed_and_nothing_else_is_written),
         };

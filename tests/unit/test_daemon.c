@@ -141,7 +141,7 @@ static void another_version_is_told_so(void **state)
 }
 
 /* Any user of this host can connect to loopback: such a connection proves nothing, also with --insecure. */
-static void who_connects_over_loopback_does_not_drain_the_server(void **state)
+static void a_loopback_connection_does_not_drain_the_server(void **state)
 {
         (void)state;
         char *insecure[] = { "--insecure", NULL };
@@ -275,7 +275,7 @@ static int make_scratch(const struct daemon *d, const char *name, bool hold)
         return fd;
 }
 
-static void what_a_killed_server_left_behind_is_cleaned_up_by_the_next(void **state)
+static void the_next_server_removes_the_files_of_a_killed_one(void **state)
 {
         (void)state;
         struct daemon d, next;
@@ -393,12 +393,12 @@ int main(void)
                 cmocka_unit_test(rubbish_is_dropped_and_others_are_served),
                 cmocka_unit_test(a_frame_of_a_huge_length_is_dropped),
                 cmocka_unit_test(another_version_is_told_so),
-                cmocka_unit_test(who_connects_over_loopback_does_not_drain_the_server),
+                cmocka_unit_test(a_loopback_connection_does_not_drain_the_server),
                 cmocka_unit_test(a_hello_may_come_byte_by_byte),
                 cmocka_unit_test(thousands_of_silent_connections_keep_nobody_out),
                 cmocka_unit_test(few_descriptors_keep_nobody_out_either),
                 cmocka_unit_test(a_killed_warm_worker_is_replaced),
-                cmocka_unit_test(what_a_killed_server_left_behind_is_cleaned_up_by_the_next),
+                cmocka_unit_test(the_next_server_removes_the_files_of_a_killed_one),
                 cmocka_unit_test(a_server_without_devices_says_what_to_do),
                 cmocka_unit_test(wrong_options_end_with_a_message),
                 cmocka_unit_test(a_port_in_use_is_explained),

@@ -93,7 +93,7 @@ TEST(devices_are_divided_in_the_ways_of_opencl)
         assert_int_equal(kept[1], CL_DEVICE_PARTITION_EQUALLY);
 }
 
-TEST(what_is_not_true_over_a_network_is_masked)
+TEST(properties_not_true_over_a_network_are_masked)
 {
         cl_bool yes = CL_TRUE;
         cl_device_exec_capabilities exec = CL_EXEC_KERNEL | CL_EXEC_NATIVE_KERNEL;
@@ -184,7 +184,7 @@ static cl_device_id device_of(uint64_t accepts, struct buf *block)
         return device_named("any", &server, accepts, block);
 }
 
-TEST(what_one_device_accepts_counts_for_it_and_not_for_its_context)
+TEST(one_devices_leniency_does_not_count_for_its_context)
 {
         const enum device_accepts size = DEVICE_ACCEPTS_BUFFER_SIZE,
                                   origin = DEVICE_ACCEPTS_SUB_BUFFER_ORIGIN;
@@ -337,10 +337,10 @@ int main(void)
                                           teardown),
                 cmocka_unit_test_teardown(extensions_that_need_the_host_are_not_offered, teardown),
                 cmocka_unit_test_teardown(devices_are_divided_in_the_ways_of_opencl, teardown),
-                cmocka_unit_test_teardown(what_is_not_true_over_a_network_is_masked, teardown),
+                cmocka_unit_test_teardown(properties_not_true_over_a_network_are_masked, teardown),
                 cmocka_unit_test_teardown(unified_shared_memory_is_that_of_devices_with_svm,
                                           teardown),
-                cmocka_unit_test(what_one_device_accepts_counts_for_it_and_not_for_its_context),
+                cmocka_unit_test(one_devices_leniency_does_not_count_for_its_context),
                 cmocka_unit_test_teardown(a_device_tells_which_one_it_is_and_where, teardown),
                 cmocka_unit_test(a_device_is_the_same_by_the_names_of_its_driver),
                 cmocka_unit_test_teardown(texts_that_do_not_end_are_left_out, teardown),

@@ -217,7 +217,7 @@ static bool has(const struct buf *b, const void *what, size_t size)
         return b->size && memmem(b->data, b->size, what, size);
 }
 
-TEST(what_is_no_server_is_sent_nothing_that_a_worker_chose)
+TEST(other_programs_receive_no_bytes_that_a_worker_chose)
 {
         (void)state;
         static const char *const says[] = { "", "HTTP/1.1 400 Bad Request\r\n\r\n", "220 ready\r\n",
@@ -361,7 +361,7 @@ static void *hear(void *arg)
         while (dialling_socket() >= 0) {
                 struct pollfd p = { .fd = dialling_socket(), .events = POLLIN };
                 if (poll(&p, 1, WAIT_MS) > 0)
-                        dialling_hear();
+                        dialling_receive();
         }
         return NULL;
 }
@@ -548,7 +548,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_request_says_what_a_hello_of_a_peer_says),
                 cmocka_unit_test(requests_out_of_bounds_are_refused),
-                cmocka_unit_test(what_is_no_server_is_sent_nothing_that_a_worker_chose),
+                cmocka_unit_test(other_programs_receive_no_bytes_that_a_worker_chose),
                 cmocka_unit_test(a_server_is_asked_for_the_link_once_it_is_known_to_be_one),
                 cmocka_unit_test(unix_sockets_are_connected_to_only_where_that_is_told),
                 cmocka_unit_test(other_addresses_are_none),

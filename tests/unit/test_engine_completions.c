@@ -275,7 +275,7 @@ TEST(ends_in_any_order_are_told_in_order)
         backend_reference_seed = 0;
 }
 
-TEST(what_fails_is_told_before_each_that_is_behind_all_after_it)
+TEST(a_failure_is_reported_before_commands_behind_a_barrier)
 {
         for (uint64_t seed = 1; seed <= 200; seed++) {
                 struct rng rng = { seed };
@@ -377,7 +377,7 @@ int main(void)
                         an_end_is_told_after_those_it_came_after_whoever_is_heard_of_first),
                 cmocka_unit_test(the_end_of_what_is_behind_all_is_not_that_of_what_comes_after_it),
                 cmocka_unit_test(ends_in_any_order_are_told_in_order),
-                cmocka_unit_test(what_fails_is_told_before_each_that_is_behind_all_after_it),
+                cmocka_unit_test(a_failure_is_reported_before_commands_behind_a_barrier),
                 cmocka_unit_test(completions_on_other_threads),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

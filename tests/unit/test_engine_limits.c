@@ -303,7 +303,7 @@ TEST(a_transfer_that_would_have_to_wait_for_commands_fails)
         world_free(w);
 }
 
-TEST(what_comes_inline_does_not_wait_for_larger_transfers_nor_fail)
+TEST(inline_data_neither_waits_for_larger_transfers_nor_fails)
 {
         struct world *w = world_limited(LIMIT_TRANSFERS, 4 * MIB);
         make_objects(w, 0, 9 * MIB);
@@ -323,7 +323,7 @@ TEST(what_comes_inline_does_not_wait_for_larger_transfers_nor_fail)
         world_free(w);
 }
 
-TEST(what_another_server_sends_early_does_not_end_its_session_at_the_limit)
+TEST(early_data_of_another_server_does_not_end_its_session_at_the_limit)
 {
         limits.max[LIMIT_TRANSFERS] = 4 * MIB;
         struct world *w = two_servers(9 * MIB);
@@ -503,9 +503,9 @@ int main(void)
                 cmocka_unit_test(more_programs_than_allowed_are_not_built),
                 cmocka_unit_test(transfers_wait_for_each_other_within_their_limit),
                 cmocka_unit_test(a_transfer_that_would_have_to_wait_for_commands_fails),
-                cmocka_unit_test(what_comes_inline_does_not_wait_for_larger_transfers_nor_fail),
+                cmocka_unit_test(inline_data_neither_waits_for_larger_transfers_nor_fails),
                 cmocka_unit_test(
-                        what_another_server_sends_early_does_not_end_its_session_at_the_limit),
+                        early_data_of_another_server_does_not_end_its_session_at_the_limit),
                 cmocka_unit_test(
                         a_command_that_runs_too_long_ends_the_session_and_a_long_queue_does_not),
                 cmocka_unit_test(a_build_that_takes_too_long_has_failed),

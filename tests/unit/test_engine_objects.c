@@ -81,7 +81,7 @@ TEST(shared_virtual_memory_that_cannot_be_had_is_told_of)
 
 /* ---- objects ------------------------------------------------------------------------------------ */
 
-TEST(what_is_in_flight_keeps_what_was_released)
+TEST(commands_in_flight_keep_released_objects)
 {
         struct world *w = world_new(1);
         make_objects(w, 0, 64);
@@ -191,7 +191,7 @@ int main(void)
                 cmocka_unit_test(
                         shared_virtual_memory_is_one_for_pointers_and_buffers_of_every_domain),
                 cmocka_unit_test(shared_virtual_memory_that_cannot_be_had_is_told_of),
-                cmocka_unit_test(what_is_in_flight_keeps_what_was_released),
+                cmocka_unit_test(commands_in_flight_keep_released_objects),
                 cmocka_unit_test(sub_buffers_are_parts_of_their_parent_and_may_be_misaligned),
                 cmocka_unit_test(storage_that_can_not_be_made_fails_its_commands),
                 cmocka_unit_test(images_fail_where_there_are_none),

@@ -120,7 +120,7 @@ TEST(a_lost_peer_fails_what_waits_for_it)
         world_free(w);
 }
 
-TEST(what_was_to_go_to_a_lost_peer_is_let_go_of)
+TEST(data_for_a_lost_peer_is_released)
 {
         for (unsigned sent = 0; sent < 2; sent++) {
                 struct world *w = two_servers(40 * MIB);
@@ -168,7 +168,7 @@ static struct world *forwarding(struct data **ret_data)
         return w;
 }
 
-TEST(what_is_still_arriving_is_forwarded)
+TEST(data_still_arriving_is_forwarded)
 {
         struct data *d;
         struct world *w = forwarding(&d);
@@ -190,7 +190,7 @@ TEST(what_is_still_arriving_is_forwarded)
         world_free(w);
 }
 
-TEST(what_does_not_arrive_fails_those_that_it_is_forwarded_to)
+TEST(data_that_does_not_arrive_fails_its_forwarding)
 {
         for (int early = 0; early < 2; early++) {
                 struct world *w = two_servers(8 * MIB);
@@ -218,7 +218,7 @@ TEST(what_does_not_arrive_fails_those_that_it_is_forwarded_to)
         }
 }
 
-TEST(what_a_lost_peer_does_not_send_comes_from_another)
+TEST(data_of_a_lost_peer_comes_from_another)
 {
         for (int again = 0; again < 2; again++) {
                 struct data *d;
@@ -264,7 +264,7 @@ static void lose_peer(struct world *w)
         world_run(w);
 }
 
-TEST(what_came_in_part_of_a_lost_peer_is_let_go_of)
+TEST(partial_data_of_a_lost_peer_is_released)
 {
         struct world *w = two_servers(8 * MIB);
         engine_lock(w->nodes[1].engine);
@@ -339,7 +339,7 @@ TEST(only_bytes_that_mean_something_are_sent_whoever_is_first)
         }
 }
 
-TEST(what_was_cut_fails_when_its_peer_is_lost_before_its_command_comes)
+TEST(a_cut_transfer_fails_when_its_peer_is_lost_before_its_command_comes)
 {
         struct world *w = two_servers(8 * MIB);
         counted(w, MIB);
@@ -562,12 +562,13 @@ int main(void)
                 cmocka_unit_test(failure_reaches_the_other_server),
                 cmocka_unit_test(events_that_were_told_too_early_and_forgotten_fail),
                 cmocka_unit_test(a_lost_peer_fails_what_waits_for_it),
-                cmocka_unit_test(what_was_to_go_to_a_lost_peer_is_let_go_of),
-                cmocka_unit_test(what_came_in_part_of_a_lost_peer_is_let_go_of),
-                cmocka_unit_test(what_was_cut_fails_when_its_peer_is_lost_before_its_command_comes),
-                cmocka_unit_test(what_is_still_arriving_is_forwarded),
-                cmocka_unit_test(what_does_not_arrive_fails_those_that_it_is_forwarded_to),
-                cmocka_unit_test(what_a_lost_peer_does_not_send_comes_from_another),
+                cmocka_unit_test(data_for_a_lost_peer_is_released),
+                cmocka_unit_test(partial_data_of_a_lost_peer_is_released),
+                cmocka_unit_test(
+                        a_cut_transfer_fails_when_its_peer_is_lost_before_its_command_comes),
+                cmocka_unit_test(data_still_arriving_is_forwarded),
+                cmocka_unit_test(data_that_does_not_arrive_fails_its_forwarding),
+                cmocka_unit_test(data_of_a_lost_peer_comes_from_another),
                 cmocka_unit_test(only_bytes_that_mean_something_are_sent_whoever_is_first),
                 cmocka_unit_test(between_domains_only_bytes_that_mean_something_are_moved),
                 cmocka_unit_test(a_number_that_is_not_there_fails_its_command),

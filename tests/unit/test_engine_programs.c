@@ -105,7 +105,7 @@ TEST(a_build_that_fails_says_so)
         world_free(w);
 }
 
-TEST(what_is_only_named_is_asked_for)
+TEST(resources_only_named_are_requested)
 {
         struct world *w = world_new(1);
         struct node *n = &w->nodes[0];
@@ -390,7 +390,7 @@ static void launch_and_mark(struct world *w)
         pump(w);
 }
 
-TEST(what_the_cache_has_is_told_before_it_is_made)
+TEST(cached_information_is_reported_before_the_build)
 {
         char folder[32];
         gate_begin(folder);
@@ -587,7 +587,7 @@ TEST(a_build_waits_for_one_that_was_told_early)
         gate_end(folder);
 }
 
-TEST(what_was_told_early_and_is_refused_is_built)
+TEST(a_program_announced_early_and_refused_is_built)
 {
         for (int source_fails = 0; source_fails < 2; source_fails++) {
                 char folder[32];
@@ -652,18 +652,18 @@ int main(void)
                 cmocka_unit_test(queries_are_answered),
                 cmocka_unit_test(builds_of_several_domains_are_one_answer),
                 cmocka_unit_test(a_build_that_fails_says_so),
-                cmocka_unit_test(what_is_only_named_is_asked_for),
+                cmocka_unit_test(resources_only_named_are_requested),
                 cmocka_unit_test(contents_go_when_there_are_too_many),
                 cmocka_unit_test(a_link_without_a_linker_says_so),
                 cmocka_unit_test(headers_are_mirrored_and_folders_translated),
                 cmocka_unit_test(
                         a_binary_that_disturbs_launches_is_kept_when_the_session_has_ended),
                 cmocka_unit_test(and_never_while_a_command_goes_on),
-                cmocka_unit_test(what_the_cache_has_is_told_before_it_is_made),
+                cmocka_unit_test(cached_information_is_reported_before_the_build),
                 cmocka_unit_test(a_launch_query_waits_for_the_program),
                 cmocka_unit_test(a_launch_query_tells_how_the_implementation_took_the_launch),
                 cmocka_unit_test(a_build_waits_for_one_that_was_told_early),
-                cmocka_unit_test(what_was_told_early_and_is_refused_is_built),
+                cmocka_unit_test(a_program_announced_early_and_refused_is_built),
                 cmocka_unit_test(a_launch_that_waits_for_its_program_is_watched),
                 cmocka_unit_test(an_engine_ends_while_it_makes_what_it_has_told_of),
         };

@@ -5,7 +5,7 @@
 
 #include "support/world.h"
 
-TEST(what_is_written_is_read_whatever_its_size)
+TEST(data_of_any_size_is_read_as_written)
 {
         static const size_t sizes[] = { 1,
                                         100,
@@ -364,7 +364,7 @@ TEST(a_read_that_fails_in_the_middle_is_sent_to_its_end_and_then_reported)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_written_is_read_whatever_its_size),
+                cmocka_unit_test(data_of_any_size_is_read_as_written),
                 cmocka_unit_test(a_write_starts_while_its_bytes_still_arrive),
                 cmocka_unit_test(a_write_behind_nothing_comes_straight_into_the_buffer),
                 cmocka_unit_test(a_write_behind_a_command_waits_for_it_beside_the_buffer),

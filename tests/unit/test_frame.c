@@ -22,7 +22,7 @@ static int decode(const struct frame *f)
         return 0;
 }
 
-TEST(what_is_allowed_comes_back_equal)
+TEST(allowed_values_come_back_equal)
 {
         static const struct frame ok[] = {
                 { 72, FRAME_HELLO, 0, UINT32_MAX, 0 }, /* a checksum */
@@ -42,7 +42,7 @@ TEST(what_is_allowed_comes_back_equal)
                 assert_int_equal(decode(&ok[i]), 0);
 }
 
-TEST(what_is_not_allowed_is_refused)
+TEST(values_not_allowed_are_refused)
 {
         static const struct frame bad[] = {
                 { 8, 0, 0, 0, 0 },
@@ -113,8 +113,8 @@ TEST(random_headers_are_refused_or_come_back_equal)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_allowed_comes_back_equal),
-                cmocka_unit_test(what_is_not_allowed_is_refused),
+                cmocka_unit_test(allowed_values_come_back_equal),
+                cmocka_unit_test(values_not_allowed_are_refused),
                 cmocka_unit_test(random_headers_are_refused_or_come_back_equal),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

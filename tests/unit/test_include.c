@@ -272,7 +272,7 @@ TEST(files_are_read_anew_at_each_build)
         include_fini(&r);
 }
 
-TEST(what_is_no_regular_file_is_not_read)
+TEST(irregular_files_are_not_read)
 {
         char fifo[512];
         snprintf(fifo, sizeof(fifo), "%s/fifo.h", root);
@@ -472,7 +472,7 @@ int main(void)
                 cmocka_unit_test(folders_may_have_spaces_and_quotes),
                 cmocka_unit_test(folders_may_have_lines),
                 cmocka_unit_test(files_are_read_anew_at_each_build),
-                cmocka_unit_test(what_is_no_regular_file_is_not_read),
+                cmocka_unit_test(irregular_files_are_not_read),
                 cmocka_unit_test(bounds_hold),
                 cmocka_unit_test(options_lack_nothing),
                 cmocka_unit_test(macros_expand_as_the_standard_says),

@@ -156,7 +156,7 @@ static int wait_one(struct conn *c, uint8_t *ret)
 
 /* ---- claims --------------------------------------------------------------------------------- */
 
-static void what_a_kernel_seals_and_opens_is_tls(void **state)
+static void a_kernel_seals_and_opens_tls_records(void **state)
 {
         (void)state;
         static const struct {
@@ -314,7 +314,7 @@ int main(void)
         }
         ktls_kernel.offered = true;
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_a_kernel_seals_and_opens_is_tls),
+                cmocka_unit_test(a_kernel_seals_and_opens_tls_records),
                 cmocka_unit_test(without_its_offer_or_our_wish_all_is_as_before),
                 cmocka_unit_test(a_connection_of_the_kernels_does_not_move),
                 cmocka_unit_test(keys_are_renewed_by_kernels_that_can),

@@ -151,14 +151,14 @@ static void wait_sent(struct lane *l, size_t payload)
 
 static void lane_fini(struct lane *l)
 {
-        lane_thread_tell_stop(l->lane_threads[1]);
+        lane_thread_request_stop(l->lane_threads[1]);
         pthread_mutex_unlock(&l->lock);
         lane_thread_free(l->lane_threads[1]);
         link_down(&l->link);
         session_free(l->session);
 }
 
-TEST(what_comes_before_it_starts_or_while_it_sleeps_is_sent)
+TEST(messages_before_its_start_and_during_its_sleep_are_sent)
 {
         struct lane l;
         lane_init(&l);
@@ -171,7 +171,7 @@ TEST(what_comes_before_it_starts_or_while_it_sleeps_is_sent)
         lane_fini(&l);
 }
 
-TEST(what_comes_while_it_receives_is_sent)
+TEST(messages_that_come_while_it_receives_are_sent)
 {
         struct lane l;
         lane_init(&l);
@@ -324,7 +324,7 @@ TEST(in_shared_memory_it_sends_and_receives_too)
         }
 }
 
-TEST(who_takes_the_link_down_leaves_that_to_a_lane_thread_that_looks)
+TEST(closing_a_link_is_left_to_a_polling_lane_thread)
 {
         static struct side sides[2];
         spin_cores = 4;
@@ -352,12 +352,12 @@ TEST(who_takes_the_link_down_leaves_that_to_a_lane_thread_that_looks)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_comes_before_it_starts_or_while_it_sleeps_is_sent),
-                cmocka_unit_test(what_comes_while_it_receives_is_sent),
+                cmocka_unit_test(messages_before_its_start_and_during_its_sleep_are_sent),
+                cmocka_unit_test(messages_that_come_while_it_receives_are_sent),
                 cmocka_unit_test(memory_of_a_halted_link_is_left_alone),
                 cmocka_unit_test(a_full_connection_is_tried_again_when_it_has_room),
                 cmocka_unit_test(in_shared_memory_it_sends_and_receives_too),
-                cmocka_unit_test(who_takes_the_link_down_leaves_that_to_a_lane_thread_that_looks),
+                cmocka_unit_test(closing_a_link_is_left_to_a_polling_lane_thread),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void is_alive(pid_t pid)
         is_killed(pid);
 }
 
-TEST(what_a_session_has_left_is_ended)
+TEST(processes_left_by_a_session_are_ended)
 {
         static struct supervisor s;
         supervisor_init(&s);
@@ -187,7 +187,7 @@ TEST(a_worker_that_was_given_up_before_is_one)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_a_session_has_left_is_ended),
+                cmocka_unit_test(processes_left_by_a_session_are_ended),
                 cmocka_unit_test(the_supervisors_own_processes_are_none),
                 cmocka_unit_test(a_worker_that_was_not_heard_yet_is_none),
                 cmocka_unit_test(several_that_were_not_heard_yet_are_none),

@@ -197,7 +197,7 @@ TEST(bytes_that_are_held_back_begin_the_clock_of_their_lane_anew)
                 ;
         uint64_t now = SECOND;
         for (int i = 0; i < 100; i++, now += SECOND) {
-                session_lane_heard(s, 1, (uint64_t)i / 7);
+                session_lane_alive(s, 1, (uint64_t)i / 7);
                 assert_int_equal(tick(&p, 1, SESSION_EXPECTS_NOTHING, now), 0);
         }
         uint64_t end = live(&p, 1, SESSION_EXPECTS_NOTHING, false, now, now + 3600 * SECOND);
@@ -271,7 +271,7 @@ TEST(news_is_told_once)
 }
 
 /* A laptop that slept, a program that a debugger held: it has not looked meanwhile. */
-TEST(who_comes_late_begins_anew)
+TEST(a_late_client_begins_anew)
 {
         struct pair p;
         start(&p);
@@ -332,7 +332,7 @@ int main(void)
                 cmocka_unit_test(bytes_that_are_held_back_begin_the_clock_of_their_lane_anew),
                 cmocka_unit_test(a_probe_may_be_behind_much_that_takes_longer_than_the_limit),
                 cmocka_unit_test(news_is_told_once),
-                cmocka_unit_test(who_comes_late_begins_anew),
+                cmocka_unit_test(a_late_client_begins_anew),
                 cmocka_unit_test(a_probe_that_contradicts_what_came_ends_the_session),
                 cmocka_unit_test(many_probes_make_no_heap_of_answers),
         };

@@ -224,7 +224,7 @@ TEST(large_ones_come_from_all_that_have_nothing_else_to_send)
         placement_fini(&p);
 }
 
-TEST(what_arrives_in_parts_is_sent_on_in_parts)
+TEST(data_that_arrives_in_parts_is_forwarded_in_parts)
 {
         struct placement p = { 0 };
         const uint32_t rates[4] = { 0 };
@@ -299,7 +299,7 @@ TEST(writers_are_all_there_until_a_later_one_follows_them)
         placement_fini(&p);
 }
 
-TEST(of_many_that_did_not_all_arrive_what_nobody_else_has_stays)
+TEST(data_nobody_else_has_stays_when_some_did_not_arrive)
 {
         struct placement p = { 0 };
         struct range all = { 0, 100 }, left = { 0, 20 }, right = { 80, 100 }, mid = { 30, 60 };
@@ -415,10 +415,10 @@ int main(void)
                 cmocka_unit_test(the_same_server_is_preferred_and_the_host_is_last),
                 cmocka_unit_test(large_ones_go_down_a_chain),
                 cmocka_unit_test(large_ones_come_from_all_that_have_nothing_else_to_send),
-                cmocka_unit_test(what_arrives_in_parts_is_sent_on_in_parts),
+                cmocka_unit_test(data_that_arrives_in_parts_is_forwarded_in_parts),
                 cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
                 cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
-                cmocka_unit_test(of_many_that_did_not_all_arrive_what_nobody_else_has_stays),
+                cmocka_unit_test(data_nobody_else_has_stays_when_some_did_not_arrive),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
                 cmocka_unit_test(the_view_is_current_once_it_has_come_and_until_somebody_writes),
                 cmocka_unit_test(a_command_comes_after_what_it_waits_for_and_its_own_queue),

@@ -133,7 +133,7 @@ TEST(no_kernel_leaves_its_buffers)
 
 /* ---- arrays --------------------------------------------------------------------------------- */
 
-TEST(what_is_streamed_out_comes_in)
+TEST(data_streamed_out_comes_in)
 {
         (void)state;
         int out[3] = { 5, -6, 7 }, in[2] = { 0 }, interval = 1, times = 2;
@@ -403,7 +403,7 @@ int main(void)
                 cmocka_unit_test(arithmetic),
                 cmocka_unit_test(every_row_is_one_of_its_own_and_can_be_computed),
                 cmocka_unit_test(no_kernel_leaves_its_buffers),
-                cmocka_unit_test(what_is_streamed_out_comes_in),
+                cmocka_unit_test(data_streamed_out_comes_in),
                 cmocka_unit_test(matrices_of_halves),
                 cmocka_unit_test(votes_are_counted),
                 cmocka_unit_test(the_largest_of_each_window),

@@ -156,7 +156,7 @@ static int uses_its_own(void)
         return ok && system("cat /proc/cpuinfo >/dev/null && ls /usr/lib >/dev/null") == 0;
 }
 
-static void what_drivers_need_is_there(void **state)
+static void files_that_drivers_need_are_there(void **state)
 {
         (void)state;
         assert_int_equal(within(uses_its_own, NULL), 1);
@@ -297,7 +297,7 @@ static int has_internet_sockets(void)
         return !bad && makes_socket(AF_INET) && makes_socket(AF_NETLINK);
 }
 
-static void who_names_a_fabric_lets_workers_make_internet_sockets(void **state)
+static void a_named_fabric_lets_workers_make_internet_sockets(void **state)
 {
         (void)state;
         assert_int_equal(
@@ -486,7 +486,7 @@ static int takes_little_of_the_host(void)
                at_most(RLIMIT_SIGPENDING, 1024) && adopts();
 }
 
-static void what_the_kernel_keeps_for_a_session_has_limits(void **state)
+static void kernel_objects_of_a_session_have_limits(void **state)
 {
         (void)state;
         assert_int_equal(within(takes_little_of_the_host, NULL), 1);
@@ -516,19 +516,19 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_processor_is_not_held_back),
                 cmocka_unit_test(other_files_of_the_user_cannot_be_read),
-                cmocka_unit_test(what_drivers_need_is_there),
+                cmocka_unit_test(files_that_drivers_need_are_there),
                 cmocka_unit_test(nothing_else_can_be_written),
                 cmocka_unit_test(other_processes_cannot_be_looked_into),
                 cmocka_unit_test(the_host_cannot_be_administered),
                 cmocka_unit_test(a_socket_cannot_be_made),
                 cmocka_unit_test(a_connection_cannot_be_turned_elsewhere),
-                cmocka_unit_test(who_names_a_fabric_lets_workers_make_internet_sockets),
+                cmocka_unit_test(a_named_fabric_lets_workers_make_internet_sockets),
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
                 cmocka_unit_test(root_becomes_the_user_named),
                 cmocka_unit_test(a_session_sees_only_itself),
                 cmocka_unit_test(a_session_of_root_has_a_user_of_its_own),
                 cmocka_unit_test(memory_has_the_limit_given),
-                cmocka_unit_test(what_the_kernel_keeps_for_a_session_has_limits),
+                cmocka_unit_test(kernel_objects_of_a_session_have_limits),
         };
         int r = cmocka_run_group_tests(tests, NULL, NULL);
         char command[128];

@@ -153,7 +153,7 @@ TEST(links_that_come_while_it_is_removed_are_not_followed)
         }
 }
 
-TEST(what_nobody_holds_is_swept_away)
+TEST(files_nobody_holds_are_removed)
 {
         char left[SCRATCH_PATH_MAX], held[SCRATCH_PATH_MAX];
         int lock;
@@ -176,7 +176,7 @@ int main(void)
                 cmocka_unit_test(without_descriptors_nothing_is_made),
                 cmocka_unit_test(links_out_of_it_are_not_followed),
                 cmocka_unit_test(links_that_come_while_it_is_removed_are_not_followed),
-                cmocka_unit_test(what_nobody_holds_is_swept_away),
+                cmocka_unit_test(files_nobody_holds_are_removed),
         };
         int r = cmocka_run_group_tests(tests, NULL, NULL);
         tree_remove(base);

@@ -416,7 +416,7 @@ static bool answered(const struct probe *p)
         return p->clocks == 1;
 }
 
-static void what_comes_behind_a_hello_is_heard_once_the_session_goes_on(void **state)
+static void messages_behind_a_hello_are_read_once_the_session_is_resumed(void **state)
 {
         (void)state;
         struct watch w;
@@ -522,7 +522,7 @@ int main(void)
                 cmocka_unit_test(
                         a_client_that_ends_in_the_midst_of_messages_is_known_by_its_other_lane),
                 cmocka_unit_test(a_link_that_fails_to_send_is_lost_though_nothing_arrives),
-                cmocka_unit_test(what_comes_behind_a_hello_is_heard_once_the_session_goes_on),
+                cmocka_unit_test(messages_behind_a_hello_are_read_once_the_session_is_resumed),
                 cmocka_unit_test(a_client_that_is_gone_before_its_first_answer_ends_the_session),
                 cmocka_unit_test(a_client_that_is_gone_before_its_answer_may_come_again),
         };

@@ -330,7 +330,7 @@ TEST(many_cuts_in_random_traffic)
         }
 }
 
-TEST(what_came_behind_the_hello_is_not_sent_again)
+TEST(messages_behind_the_hello_are_not_sent_again)
 {
         struct pair p;
         start(&p, &(struct pair_params){ .seed = 1 });
@@ -457,7 +457,7 @@ TEST(lanes_share_a_transfer_and_its_bytes_come_in_any_order)
         }
 }
 
-TEST(what_was_cut_on_one_lane_goes_out_on_another)
+TEST(a_frame_cut_on_one_lane_goes_out_on_another)
 {
         struct pair p;
         struct pair_transfer *t;
@@ -513,7 +513,7 @@ TEST(small_transfers_have_a_lane_for_themselves_while_there_are_others)
 
 /* The waiting thread moves lane 1. More than a MiB at a time is for the threads of the other
  * lanes. */
-TEST(what_would_be_too_much_for_lane_1_goes_over_others)
+TEST(excess_of_lane_1_goes_over_others)
 {
         enum { SIZE = 600 << 10, SMALL = 100 << 10 };
         struct pair p;
@@ -609,7 +609,7 @@ TEST(a_packed_frame_that_was_cut_is_sent_again_whole)
         (void)t;
 }
 
-TEST(what_a_packed_frame_does_not_hold_ends_the_session)
+TEST(a_packed_frame_with_wrong_content_ends_the_session)
 {
         struct pair p;
         start(&p, &(struct pair_params){ .seed = 1, .packs = 100 });
@@ -965,18 +965,18 @@ int main(void)
                 cmocka_unit_test(a_message_can_be_changed_until_a_frame_has_held_it),
                 cmocka_unit_test(a_cut_at_any_byte_loses_and_repeats_nothing),
                 cmocka_unit_test(many_cuts_in_random_traffic),
-                cmocka_unit_test(what_came_behind_the_hello_is_not_sent_again),
+                cmocka_unit_test(messages_behind_the_hello_are_not_sent_again),
                 cmocka_unit_test(a_new_connection_that_contradicts_the_old_one_is_refused),
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
                 cmocka_unit_test(bulk_data_moves_until_all_was_sent_and_within_a_frame),
                 cmocka_unit_test(lanes_share_a_transfer_and_its_bytes_come_in_any_order),
-                cmocka_unit_test(what_was_cut_on_one_lane_goes_out_on_another),
+                cmocka_unit_test(a_frame_cut_on_one_lane_goes_out_on_another),
                 cmocka_unit_test(small_transfers_have_a_lane_for_themselves_while_there_are_others),
-                cmocka_unit_test(what_would_be_too_much_for_lane_1_goes_over_others),
+                cmocka_unit_test(excess_of_lane_1_goes_over_others),
                 cmocka_unit_test(large_transfers_use_as_many_lanes_as_they_may),
                 cmocka_unit_test(packed_frames_bring_what_they_hold),
                 cmocka_unit_test(a_packed_frame_that_was_cut_is_sent_again_whole),
-                cmocka_unit_test(what_a_packed_frame_does_not_hold_ends_the_session),
+                cmocka_unit_test(a_packed_frame_with_wrong_content_ends_the_session),
                 cmocka_unit_test(arrivals_are_told_apart),
                 cmocka_unit_test(malformed_frames_end_the_session),
                 cmocka_unit_test(a_frame_may_not_acknowledge_what_is_half_sent),

@@ -199,7 +199,7 @@ static void a_file_that_others_can_write_does_not_count(void **state)
         assert_string_equal(config_text(CONFIG_servers), "a");
 }
 
-static void what_is_no_file_of_text_does_not_count(void **state)
+static void files_that_are_not_text_do_not_count(void **state)
 {
         (void)state;
         char path[256], *large = mem_zalloc(CONFIG_FILE_MAX + 2);
@@ -441,7 +441,7 @@ int main(void)
                 CLAIM(later_places_override_earlier_ones),
                 CLAIM(a_profile_overrides_the_files),
                 CLAIM(a_file_that_others_can_write_does_not_count),
-                CLAIM(what_is_no_file_of_text_does_not_count),
+                CLAIM(files_that_are_not_text_do_not_count),
                 CLAIM(a_wrong_line_is_named),
                 CLAIM(a_variable_that_nothing_reads_is_named),
                 CLAIM(variables_of_pocl_come_before_files),

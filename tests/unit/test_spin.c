@@ -15,7 +15,7 @@ static struct pollfd reader(int fds[2])
         return (struct pollfd){ .fd = fds[0], .events = POLLIN };
 }
 
-TEST(what_is_there_is_found_without_sleeping)
+TEST(data_present_is_found_without_sleeping)
 {
         int fds[2];
         struct pollfd p = reader(fds);
@@ -321,7 +321,7 @@ TEST(it_asks_the_system_on_how_many_cores_it_may_run)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_is_there_is_found_without_sleeping),
+                cmocka_unit_test(data_present_is_found_without_sleeping),
                 cmocka_unit_test(it_looks_at_other_things_in_turn),
                 cmocka_unit_test(it_never_spins_with_too_few_cores_or_when_told_not_to),
                 cmocka_unit_test(with_two_cores_it_yields_unless_others_want_them),

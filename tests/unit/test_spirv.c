@@ -41,7 +41,7 @@ TEST(either_byte_order_is_read)
         assert_int_equal(spirv_constant_size(il, 8), 8);
 }
 
-TEST(what_is_no_module_is_refused)
+TEST(files_that_are_no_module_are_refused)
 {
         uint32_t copy[array_size(module)];
         assert_false(spirv_valid(bytes_of("", 0)));
@@ -68,7 +68,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(constants_have_the_size_of_their_type),
                 cmocka_unit_test(either_byte_order_is_read),
-                cmocka_unit_test(what_is_no_module_is_refused),
+                cmocka_unit_test(files_that_are_no_module_are_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

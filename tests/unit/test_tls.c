@@ -405,7 +405,7 @@ static void keys_are_renewed_and_nothing_is_lost(void **state)
         end(&s);
 }
 
-static void what_is_left_in_memory_is_polled_for(void **state)
+static void data_left_in_memory_is_polled_for(void **state)
 {
         (void)state;
         struct server s = { 0 };
@@ -509,7 +509,7 @@ static void a_changed_byte_ends_the_connection(void **state)
         }
 }
 
-static void what_is_no_handshake_fails(void **state)
+static void bytes_that_are_no_handshake_fail(void **state)
 {
         (void)state;
         static const char *const rubbish[] = { "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x40\x01",
@@ -556,11 +556,11 @@ int main(void)
                 cmocka_unit_test(settings_stay_as_they_are),
                 cmocka_unit_test(codes_are_read_as_people_write_them),
                 cmocka_unit_test(keys_are_renewed_and_nothing_is_lost),
-                cmocka_unit_test(what_is_left_in_memory_is_polled_for),
+                cmocka_unit_test(data_left_in_memory_is_polled_for),
                 cmocka_unit_test(a_connection_moves_with_its_keys),
                 cmocka_unit_test(a_careful_reader_leaves_what_it_was_not_asked_for),
                 cmocka_unit_test(a_changed_byte_ends_the_connection),
-                cmocka_unit_test(what_is_no_handshake_fails),
+                cmocka_unit_test(bytes_that_are_no_handshake_fail),
         };
         int r = cmocka_run_group_tests(tests, NULL, NULL);
         const char *const folders[] = { client_keys, server_keys };

@@ -45,7 +45,7 @@ static struct found find(uint64_t thread)
 
 static void *record_nothing(void *arg)
 {
-        TRACE(heard, 1);
+        TRACE(completed, 1);
         TRACE_SPAN(wait, 2);
         *(uint64_t *)arg = (uint64_t)gettid();
         return NULL;

@@ -503,7 +503,7 @@ static void in_flight(struct fixture *f)
         assert_int_equal(f->b->ops->recvv(f->b, &in, 1), SP_E_LINK);
 }
 
-static void what_was_sent_before_a_close_arrives(void **state)
+static void data_sent_before_a_close_arrives(void **state)
 {
         (void)state;
         each_kind(in_flight);
@@ -772,7 +772,7 @@ static void nothing_in_the_memory_is_believed(void **state)
         mem_free(data);
 }
 
-static void who_is_awake_is_not_woken(void **state)
+static void threads_awake_are_not_woken(void **state)
 {
         (void)state;
         struct conn *c[2];
@@ -831,7 +831,7 @@ int main(void)
                 cmocka_unit_test(frames_of_any_size_arrive_in_order),
                 cmocka_unit_test(a_close_is_seen_by_the_other_side),
                 cmocka_unit_test(a_sender_that_waits_for_room_learns_of_the_close),
-                cmocka_unit_test(what_was_sent_before_a_close_arrives),
+                cmocka_unit_test(data_sent_before_a_close_arrives),
         };
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(refused_and_wrong_addresses_have_their_own_errors),
@@ -843,7 +843,7 @@ int main(void)
                 cmocka_unit_test(memory_that_can_shrink_is_not_taken),
                 cmocka_unit_test(common_memory_that_may_be_missing_is_not_taken),
                 cmocka_unit_test(nothing_in_the_memory_is_believed),
-                cmocka_unit_test(who_is_awake_is_not_woken),
+                cmocka_unit_test(threads_awake_are_not_woken),
                 cmocka_unit_test(out_of_memory_leaves_nothing_behind),
         };
         int r = cmocka_run_group_tests(matrix, NULL, NULL);

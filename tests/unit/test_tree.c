@@ -55,7 +55,7 @@ static void folder(const char *name)
         assert_int_equal(mkdir(at(name), 0700), 0);
 }
 
-static void what_was_written_last_is_kept(void **state)
+static void the_last_write_is_kept(void **state)
 {
         (void)state;
         folder("cache");
@@ -181,7 +181,7 @@ static void folders_may_be_closed_to_an_ordinary_user(void **state)
         assert_int_equal(status, 0);
 }
 
-static void what_files_take_is_measured(void **state)
+static void the_size_of_files_is_measured(void **state)
 {
         (void)state;
         folder("size");
@@ -214,8 +214,8 @@ int main(void)
         if (!mkdtemp(base))
                 return 1;
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_was_written_last_is_kept),
-                cmocka_unit_test(what_files_take_is_measured),
+                cmocka_unit_test(the_last_write_is_kept),
+                cmocka_unit_test(the_size_of_files_is_measured),
                 cmocka_unit_test(links_are_not_followed),
                 cmocka_unit_test(links_that_come_meanwhile_are_not_followed),
                 cmocka_unit_test(folders_may_be_deep_and_closed),

@@ -210,11 +210,11 @@ TEST(a_process_that_has_ended_is_told_from_one_that_holds_nothing)
         struct usage u;
         struct held h = hold(nothing);
         struct usage_params p = params_of(h);
-        assert_true(usage_can_look(h.folder));
+        assert_true(usage_can_inspect(h.folder));
         kill(h.pid, SIGKILL);
         assert_int_equal(waitpid(h.pid, NULL, 0), h.pid);
         assert_int_equal(usage_measure(&p, &u), SP_E_GONE);
-        assert_false(usage_can_look(h.folder));
+        assert_false(usage_can_inspect(h.folder));
         close(h.folder);
 }
 

@@ -63,8 +63,8 @@ void code_program_fini(struct backend_program *p)
 
 /* ---- building ------------------------------------------------------------------------------- */
 
-static cl_int tell(const struct backend_program *p, cl_int status, const unsigned *devices,
-                   size_t device_count, struct buf *log, struct buf *info)
+static cl_int notify(const struct backend_program *p, cl_int status, const unsigned *devices,
+                     size_t device_count, struct buf *log, struct buf *info)
 {
         struct emit e = { .out = info };
         cl_program_binary_type type = p && p->code ? CL_PROGRAM_BINARY_TYPE_EXECUTABLE
@@ -96,7 +96,7 @@ static cl_int finish(const struct backend_program *p, cl_int status, const unsig
                      size_t device_count, struct buf *log, struct buf *info)
 {
         if (info && (status == CL_SUCCESS || log->size))
-                status = tell(p, status, devices, device_count, log, info);
+                status = notify(p, status, devices, device_count, log, info);
         buf_fini(log);
         return status;
 }

@@ -281,7 +281,7 @@ static cl_int enqueue(struct backend_queue *q, const struct backend_command *c, 
                         return CL_INVALID_KERNEL;
                 if (c->kernel->domain != q->domain)
                         return CL_INVALID_CONTEXT;
-                r = native_svm_tell(c->kernel);
+                r = native_svm_announce(c->kernel);
                 if (r != CL_SUCCESS)
                         return r;
                 return q->domain->api->clEnqueueNDRangeKernel(q->queue, c->kernel->kernel, c->dims,

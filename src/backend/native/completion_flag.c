@@ -17,7 +17,7 @@
 
 enum {
         COMPLETION_FLAGS = 64,    /* of a domain */
-        LOOKED_THROUGH = 1 << 10, /* bytes */
+        POLLED_THROUGH = 1 << 10, /* bytes */
         ASK_EVERY = 64,           /* looks */
 };
 
@@ -66,7 +66,7 @@ void completion_flags_end(struct native_domain *d)
 
 /* Is the flag's memory polled? If profiling needs times, or the driver prints when it is queried,
  * the event has to be queried instead. */
-static bool is_looked_at(const struct backend_queue *q, const struct backend_command *c)
+static bool is_polled(const struct backend_queue *q, const struct backend_command *c)
 {
         return !q->profiling && !c->prints && atomic_load(&q->backend->polling);
 }
@@ -79,10 +79,10 @@ bool completion_flag_takes(const struct backend_queue *q, const struct backend_c
             !atomic_load(&q->domain->completion_flags_free))
                 return false;
         if (c->op == BACKEND_KERNEL)
-                return q->in_order && c->alone && is_looked_at(q, c);
+                return q->in_order && c->alone && is_polled(q, c);
         return c->op == BACKEND_READ && c->size <= COMPLETION_FLAG_MAX &&
                c->size % sizeof(mark) == 0 && c->offset_bytes % sizeof(mark) == 0 &&
-               (!c->now || is_looked_at(q, c));
+               (!c->now || is_polled(q, c));
 }
 
 void completion_flag_begin(struct backend_queue *q, const struct backend_command *c,
@@ -99,11 +99,11 @@ void completion_flag_begin(struct backend_queue *q, const struct backend_command
                 .at = (void *)(d->completion_flags + (size_t)piece * COMPLETION_FLAG_MAX),
                 .piece = piece,
                 .left = count,
-                .looked_at = count <= LOOKED_THROUGH / sizeof(mark) && is_looked_at(q, c),
+                .polled = count <= POLLED_THROUGH / sizeof(mark) && is_polled(q, c),
                 .fill = d->completion_flag_fill,
                 .to = c->op == BACKEND_READ ? c->host : NULL
         };
-        for (size_t i = 0; i < count && l->looked_at; i++)
+        for (size_t i = 0; i < count && l->polled; i++)
                 atomic_store_explicit(&l->at[i], l->fill, memory_order_relaxed);
 }
 
@@ -117,7 +117,7 @@ cl_int completion_flag_mark(struct backend_queue *q, struct backend_event *e)
 enum completion_flag_state completion_flag_poll(struct backend_event *e)
 {
         struct completion_flag *l = &e->completion_flag;
-        if (!l->looked_at)
+        if (!l->polled)
                 return COMPLETION_FLAG_ASK;
         while (l->left) {
                 uint32_t word = atomic_load_explicit(l->at, memory_order_acquire);

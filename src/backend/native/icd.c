@@ -281,7 +281,7 @@ static const char *env(const char *name)
         return value && *value ? value : NULL;
 }
 
-static void look_everywhere(struct search *s)
+static void search_everywhere(struct search *s)
 {
         const char *libraries = env("OCL_ICD_FILENAMES");
         if (libraries)
@@ -300,7 +300,7 @@ static void look_everywhere(struct search *s)
 size_t icd_preload(const char *patterns)
 {
         struct search s = { .preload = patterns };
-        look_everywhere(&s);
+        search_everywhere(&s);
         return s.library_count;
 }
 
@@ -309,7 +309,7 @@ int icd_platforms(struct icd_platform **ret, size_t *ret_count)
         struct search s = { .platforms = mem_alloc(PLATFORMS_MAX * sizeof(*s.platforms)) };
         if (!s.platforms)
                 return SP_E_NOMEM;
-        look_everywhere(&s);
+        search_everywhere(&s);
         if (!s.count) {
                 mem_free(s.platforms);
                 return SP_E_NOENT;

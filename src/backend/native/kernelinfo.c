@@ -166,7 +166,7 @@ static void emit_probed_arg(struct kernel_context *k, cl_uint index)
         emit_end(k->e, mark);
 }
 
-static bool emit_told_arg(struct kernel_context *k, cl_uint index)
+static bool emit_given_arg(struct kernel_context *k, cl_uint index)
 {
         __typeof__(clGetKernelArgInfo) *ask = k->api->clGetKernelArgInfo;
         cl_uint address, access;
@@ -217,7 +217,7 @@ static void emit_args(struct kernel_context *k, cl_uint count)
         size_t before = k->e->out->size;
         emit_u64(k->e, INFO_ARG_NATIVE_INFO, 1);
         cl_uint i = 0;
-        while (i < count && emit_told_arg(k, i))
+        while (i < count && emit_given_arg(k, i))
                 i++;
         if (i == count || k->e->status < 0)
                 return;

@@ -32,7 +32,7 @@ static cl_uint kernels_named(struct backend_program *p, char *names, size_t size
 }
 
 /* Intel's clCreateKernelsInProgram of 2026 wants a program that was built for all of its devices. */
-static cl_uint kernels_by_told_names(struct backend_program *p, cl_kernel **ret)
+static cl_uint kernels_by_given_names(struct backend_program *p, cl_kernel **ret)
 {
         __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         size_t size = 0;
@@ -112,7 +112,7 @@ cl_uint kernellist_new(struct backend_program *p, unsigned device, cl_kernel **r
                 return count;
         cl_int r = api->clCreateKernelsInProgram(p->program, 0, NULL, &count);
         if (r == CL_INVALID_PROGRAM_EXECUTABLE)
-                return kernels_by_told_names(p, ret);
+                return kernels_by_given_names(p, ret);
         if (r != CL_SUCCESS || !count || count > KERNELS_MAX) {
                 log_debug("native", "a program without kernels (%d)", r);
                 return 0;

@@ -142,7 +142,7 @@ struct completion_flag {
         size_t left;          /* words that have not arrived */
         uint8_t *to;          /* the destination of the words; NULL: none */
         uint32_t fill;        /* value of the words before, if they are polled */
-        bool looked_at;
+        bool polled;
         unsigned piece, looks;
 };
 

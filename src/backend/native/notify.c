@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "os/clock.h"
 
-enum { LOOKS = 8 }; /* at events of a queue without order, each time */
+enum { POLLS = 8 }; /* at events of a queue without order, each time */
 
 cl_command_queue queue_take_kept(const struct backend_queue *q)
 {
@@ -72,7 +72,7 @@ void event_unref(struct backend_event *e)
 }
 
 /* Outside any operation. */
-static void tell(struct backend_event *e)
+static void notify(struct backend_event *e)
 {
         struct backend *b = e->queue->backend;
         struct native_domain *d = e->queue->domain;
@@ -103,7 +103,7 @@ static void drop(struct backend_event *e)
 /* Outside any operation. Drops the reference. */
 static void report(struct backend_event *e)
 {
-        tell(e);
+        notify(e);
         drop(e);
 }
 
@@ -144,7 +144,7 @@ static void move(struct backend_event *e, struct list *to)
  * In an out-of-order queue that would delay others, so poll them. */
 static void take_over(struct list *from, struct list *to)
 {
-        unsigned looks = LOOKS;
+        unsigned polls = POLLS;
         list_each(e, from, struct backend_event, link)
         {
                 if (e->status > CL_COMPLETE && e->queue->in_order) {
@@ -156,7 +156,7 @@ static void take_over(struct list *from, struct list *to)
                 }
                 if (e->status <= CL_COMPLETE || is_over(e))
                         move(e, to);
-                else if (!--looks)
+                else if (!--polls)
                         break;
         }
 }
@@ -305,11 +305,11 @@ void notify_when_complete(struct backend_event *e)
 /* Move the queue's events that are complete, or else with `all` every one, to `to`. */
 static void take_polled(struct backend_queue *q, bool all, struct list *to)
 {
-        unsigned looks = q->in_order ? 1 : LOOKS;
+        unsigned polls = q->in_order ? 1 : POLLS;
         list_each(e, &q->polled, struct backend_event, link)
         {
                 if (!all && !is_over(e)) {
-                        if (!--looks)
+                        if (!--polls)
                                 break;
                         continue;
                 }
@@ -349,7 +349,7 @@ enum backend_polled notify_poll(struct backend *b, bool last)
         while (!list_empty(&taken)) {
                 struct backend_event *e = list_entry(taken.next, struct backend_event, link);
                 list_remove(&e->link);
-                tell(e);
+                notify(e);
                 list_append(&b->spent, &e->link);
         }
         if (!list_empty(&b->spent))

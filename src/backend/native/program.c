@@ -331,9 +331,9 @@ static void emit_kernels(struct emit *e, struct backend_program *p, const unsign
         mem_free(kernels);
 }
 
-static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
-                             size_t device_count, const char *options, bool compile,
-                             struct buf *info)
+static cl_int build_and_notify(struct backend_program *p, const unsigned *devices,
+                               size_t device_count, const char *options, bool compile,
+                               struct buf *info)
 {
         cl_device_id *ids = mem_alloc(device_count * sizeof(*ids));
         if (!ids)
@@ -365,13 +365,13 @@ static cl_int build_and_tell(struct backend_program *p, const unsigned *devices,
 cl_int native_program_build(struct backend_program *p, const unsigned *devices, size_t device_count,
                             const char *options, struct buf *info)
 {
-        return build_and_tell(p, devices, device_count, options, false, info);
+        return build_and_notify(p, devices, device_count, options, false, info);
 }
 
 cl_int native_program_compile(struct backend_program *p, const unsigned *devices,
                               size_t device_count, const char *options, struct buf *info)
 {
-        return build_and_tell(p, devices, device_count, options, true, info);
+        return build_and_notify(p, devices, device_count, options, true, info);
 }
 
 cl_int native_program_constant(struct backend_program *p, cl_uint id, struct bytes value)

@@ -253,7 +253,7 @@ cl_int native_svm_set_arg(struct backend_kernel *k, cl_uint index, uint64_t addr
 
 /* "It is sufficient to specify one pointer for each SVM allocation." The client knows which allocations the kernel
  * uses. This sets all of them, because each pointer of the client lies in one. */
-cl_int native_svm_tell(struct backend_kernel *k)
+cl_int native_svm_announce(struct backend_kernel *k)
 {
         struct native_domain *d = k->domain;
         if (k->svm_version == d->svm_version)

@@ -16,7 +16,7 @@ cl_int native_svm_buffer_create(struct backend *b, unsigned domain, struct backe
 void native_svm_release(struct backend_svm *svm);
 cl_int native_svm_set_arg(struct backend_kernel *k, cl_uint index, uint64_t address);
 /* Before a launch: allow the kernel to use all SVM allocations. */
-cl_int native_svm_tell(struct backend_kernel *k);
+cl_int native_svm_announce(struct backend_kernel *k);
 /* Free released allocations; nothing is in flight any more. */
 void native_svm_reap(struct backend *b);
 

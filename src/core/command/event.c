@@ -130,7 +130,7 @@ void event_hold(cl_event e)
 }
 
 /* Notify the servers in the set `to` of e's completion. */
-static void event_tell(cl_event e, const struct server_set *to) REQUIRES(client_held)
+static void event_subscribe_servers(cl_event e, const struct server_set *to) REQUIRES(client_held)
 {
         struct client *c = e->context->client;
         server_set_each(i, to)
@@ -163,7 +163,7 @@ void event_unhold(cl_event e)
         if (e->parts && !e->queue) {
                 /* Nothing can set this user event any more: release the commands that wait for it. */
                 e->status = CL_INVALID_EVENT;
-                event_tell(e, &e->imported);
+                event_subscribe_servers(e, &e->imported);
         }
         if (e->tail)
                 e->tail->free(e->tail);
@@ -263,7 +263,7 @@ void event_complete(cl_event e, cl_int status)
         /* The client notifies servers of user events, of events without a peer link, and of events
          * whose server is lost. */
         bool lost = e->server && e->server->state == SERVER_LOST;
-        event_tell(e, e->server && !lost ? &e->relay : &e->imported);
+        event_subscribe_servers(e, e->server && !lost ? &e->relay : &e->imported);
         client_changed(c);
         if (e->queue && e->queue->fence == e)
                 e->queue->fence = NULL;
@@ -330,7 +330,7 @@ void events_passed(cl_command_queue q, uint64_t id)
                         break;
                 if (e->watched)
                         continue;
-                e->watched = e->heard = true;
+                e->watched = e->notified = true;
                 event_part_done(e, CL_COMPLETE);
         }
         queue_unhold(q);
@@ -360,17 +360,17 @@ static void take_times(cl_event e, const struct server *s, const uint64_t times[
         }
 }
 
-int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
-                const uint64_t times[3], bool timed)
+int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                   const uint64_t times[3], bool timed)
 {
         struct client *c = s->client;
-        TRACE(heard, id);
+        TRACE(completed, id);
         cl_event e = map_get(&c->events.pending, id);
         int r = status < 0 ? incoming_failed(s, id) : 0;
-        if (r < 0 || (e && (e->server != s || e->heard))) /* it has one word only */
+        if (r < 0 || (e && (e->server != s || e->notified))) /* it has one word only */
                 return r;
         if (e)
-                e->watched = e->heard = true;
+                e->watched = e->notified = true;
         cl_command_queue q = e ? e->queue : queue ? map_get(&c->queues, queue) : NULL;
         if (q && q->device->server == s) {
                 bool first = status < 0 && !q->failed;

@@ -64,8 +64,8 @@ void event_set_tail(cl_event e, struct event_tail *tail) REQUIRES(client_held);
 void event_complete(cl_event e, cl_int status) REQUIRES(client_held);
 
 /* The server's word on an event. SP_E_PROTO. */
-SP_NODISCARD int event_heard(struct server *s, uint64_t id, cl_int status, uint64_t queue,
-                             const uint64_t times[3], bool timed) REQUIRES(client_held);
+SP_NODISCARD int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
+                                const uint64_t times[3], bool timed) REQUIRES(client_held);
 
 /* All events of a lost server complete with CL_DEVICE_NOT_AVAILABLE. */
 void events_server_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);

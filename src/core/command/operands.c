@@ -162,7 +162,7 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         if (r < 0)
                 return r;
         uint64_t event = client_new_id(m->client, OBJECT_EVENT);
-        r = content ? content_size_tell(session, root, event) : 0;
+        r = content ? content_size_request(session, root, event) : 0;
         if (r < 0)
                 return r;
         r = transfer_bring_read(session, root, part,

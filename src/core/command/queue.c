@@ -304,7 +304,7 @@ static int watch_marker(cl_command_queue q, struct session *session, cl_event *r
 }
 
 /* Does the last command of the queue tell of the others? */
-static bool last_tells(const struct _cl_command_queue *q)
+static bool last_notifies(const struct _cl_command_queue *q)
 {
         return queue_in_order(q) && !q->failed;
 }
@@ -312,7 +312,7 @@ static bool last_tells(const struct _cl_command_queue *q)
 /* Is all that was enqueued up to now known to be complete? */
 static bool is_known_complete(const struct _cl_command_queue *q)
 {
-        return q->last_event == q->finished || (last_tells(q) && q->last_event <= q->completed);
+        return q->last_event == q->finished || (last_notifies(q) && q->last_event <= q->completed);
 }
 
 /* The event that is complete when all that was enqueued up to now is, held; NULL: it already is. */
@@ -324,7 +324,7 @@ static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
                 return SP_E_GONE;
         if (is_known_complete(q))
                 return 0;
-        return last_tells(q) ? watch_last(q, session, ret) : watch_marker(q, session, ret);
+        return last_notifies(q) ? watch_last(q, session, ret) : watch_marker(q, session, ret);
 }
 
 /* The caller holds the queue. */
@@ -332,7 +332,7 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
 {
         struct client *c = q->context->client;
         struct finish f = { q, NULL, 0 };
-        bool told = last_tells(q);
+        bool notified = last_notifies(q);
         int r = queue_watch(q, &f.last);
         if (r < 0)
                 return status_to_cl(r);
@@ -345,7 +345,7 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
         cl_int status = CL_SUCCESS;
         if (server_refuses(q->device->server))
                 status = CL_DEVICE_NOT_AVAILABLE;
-        else if (queue_in_order(q) && !told && f.last && f.last->status == CL_COMPLETE) {
+        else if (queue_in_order(q) && !notified && f.last && f.last->status == CL_COMPLETE) {
                 q->failed = false; /* all up to the marker is known again */
                 q->completed = f.id > q->completed ? f.id : q->completed;
         }

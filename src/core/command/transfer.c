@@ -293,7 +293,7 @@ static bool is_map(const struct _cl_event *e)
 }
 
 /* Record in the view of a mapped object that the bytes have come, or will not come. */
-static void tell_view(const struct incoming *in, bool came)
+static void notify_view(const struct incoming *in, bool came)
 {
         struct placement *p = &mem_root(in->keep)->placement;
         if (!in->event)
@@ -330,7 +330,7 @@ static void incoming_end(struct incoming *in, cl_int status) REQUIRES(client_hel
                                 status == CL_SUCCESS && !in->unwanted);
         if (in->aside && status == CL_SUCCESS && !in->unwanted)
                 incoming_settle(in);
-        tell_view(in, status == CL_SUCCESS && !in->unwanted);
+        notify_view(in, status == CL_SUCCESS && !in->unwanted);
         map_del(&in->server->client->transfers.incoming, in->transfer);
         in->server->client->transfers.moving -= host_size(&in->to);
         in->server->transfers.small_incoming -= is_small(&in->to);

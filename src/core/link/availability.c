@@ -11,13 +11,13 @@
  * queried meanwhile, and waits for the news. */
 static bool next_word(const cl_device_id d, bool *available) REQUIRES(client_held)
 {
-        *available = device_present(d)->available && !(d->watch.told && d->watch.gone);
-        return d->watch.fn && *available != d->watch.told;
+        *available = device_present(d)->available && !(d->watch.notified && d->watch.gone);
+        return d->watch.fn && *available != d->watch.notified;
 }
 
 /* Runs on the progress thread, without the lock. Changes since it was deferred are notified at
  * once. */
-static void tell(struct deferred *call)
+static void notify(struct deferred *call)
 {
         cl_device_id d = container_of(call, struct _cl_device_id, watch.call);
         struct client *c = d->client;
@@ -27,7 +27,7 @@ static void tell(struct deferred *call)
         while (next_word(d, &available)) {
                 spancl_availability_fn fn = d->watch.fn;
                 void *user_data = d->watch.user_data;
-                d->watch.told = available;
+                d->watch.notified = available;
                 d->watch.gone = false;
                 c->availability.telling = d;
                 c->availability.teller = thread_self();
@@ -49,10 +49,10 @@ void device_changed(cl_device_id d)
                 return;
         device_hold(d);
         d->watch.due = true;
-        client_defer(d->client, &d->watch.call, tell);
+        client_defer(d->client, &d->watch.call, notify);
 }
 
-static bool is_told(void *arg) REQUIRES(client_held)
+static bool is_notified(void *arg) REQUIRES(client_held)
 {
         cl_device_id d = arg;
         return d->client->availability.telling != d;
@@ -79,13 +79,13 @@ void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
         }
         d->watch.fn = fn;
         d->watch.user_data = user_data;
-        d->watch.told = device_is_available(d);
+        d->watch.notified = device_is_available(d);
         d->watch.gone = false;
         if (begins)
                 servers_watched(c);
         /* Of the one before. */
         if (c->availability.telling == d && !thread_is_self(c->availability.teller))
-                client_wait(c, is_told, d);
+                client_wait(c, is_notified, d);
 }
 
 void devices_watch_new(struct client *c, spancl_availability_fn fn, void *user_data)
@@ -107,7 +107,7 @@ void device_joined(cl_device_id d)
         c->availability.watched++;
         d->watch.fn = c->availability.fn;
         d->watch.user_data = c->availability.user_data;
-        d->watch.told = false; /* it was not there */
+        d->watch.notified = false; /* it was not there */
         servers_watched(c);
         device_changed(d);
 }

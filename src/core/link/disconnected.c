@@ -36,7 +36,7 @@ static void explain(struct server *s) REQUIRES(client_held)
         s->disconnected.untold[0] = '\0';
 }
 
-void server_say(struct server *s, enum log_level level, const char *text)
+void server_log(struct server *s, enum log_level level, const char *text)
 {
         struct client *c = s->client;
         s->disconnected.untold_level = level;
@@ -98,7 +98,7 @@ void server_disconnected(struct server *s)
         s->disconnected.refuse_at_ns = patience < UINT64_MAX - now ? now + patience : UINT64_MAX;
         const char *text =
                 "can't be reached; its commands continue, and the client tries to reconnect";
-        server_say(s, LOG_WARN, text);
+        server_log(s, LOG_WARN, text);
         notify(s, text);
         if (!patience)
                 refuse(s);
@@ -209,7 +209,7 @@ void servers_tick(struct client *c, uint64_t now_ns)
         }
 }
 
-void servers_look_for_silence(struct client *c, uint64_t now_ns)
+void servers_check_silence(struct client *c, uint64_t now_ns)
 {
         for (unsigned i = 0; i < c->server_count && c->io->silent; i++) {
                 struct server *s = c->servers[i];

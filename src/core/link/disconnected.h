@@ -8,12 +8,12 @@
  * return CL_DEVICE_NOT_AVAILABLE, and so do calls that wait already. */
 bool server_refuses(const struct server *s) REQUIRES(client_held);
 
-/* The same for a call that needs the server, and so says what server_say has kept. */
+/* The same for a call that needs the server, and so says what server_log has kept. */
 bool server_fails(struct server *s) REQUIRES(client_held);
 
 /* Log a loss: now if a call waits, else when a later one needs the server. A program that has its
  * results and ends is not warned. */
-void server_say(struct server *s, enum log_level level, const char *text) REQUIRES(client_held);
+void server_log(struct server *s, enum log_level level, const char *text) REQUIRES(client_held);
 
 /* Set CL_DEVICE_AVAILABLE of its devices. */
 void server_set_available(struct server *s, bool available) REQUIRES(client_held);
@@ -50,7 +50,7 @@ void servers_tick(struct client *c, uint64_t now_ns) REQUIRES(client_held);
 
 /* Disconnect servers whose hosts acknowledge nothing (client_io.silent); on the thread that receives,
  * after all is sent and before it sleeps. */
-void servers_look_for_silence(struct client *c, uint64_t now_ns) REQUIRES(client_held);
+void servers_check_silence(struct client *c, uint64_t now_ns) REQUIRES(client_held);
 
 /* The time at which one of these or servers_refuse is due next. */
 uint64_t servers_deadline(const struct client *c) REQUIRES(client_held);

@@ -173,7 +173,7 @@ static bool make_room(struct client *c, const char *identity) REQUIRES(client_he
         return count < FOUND_MAX && of_key < FOUND_OF_KEY_MAX;
 }
 
-static void tell_full(struct client *c, const char *name, int status) REQUIRES(client_held)
+static void report_full(struct client *c, const char *name, int status) REQUIRES(client_held)
 {
         if (!c->found.told_full)
                 log_warn("client", "%s is not used, and perhaps others: %s", name,
@@ -320,7 +320,7 @@ static struct server *find_twin(struct client *c, const struct found *f,
 
 /* Find out if the client has the server otherwise: by the address where it was last, or by the one
  * that is to be tried first. */
-static void look_for_twin(struct client *c, struct found *f) REQUIRES(client_held)
+static void update_twin(struct client *c, struct found *f) REQUIRES(client_held)
 {
         const struct server *last = f->first ? f->first->sessions.last : NULL;
         if (last && !is_current(f, last->spec))
@@ -407,7 +407,7 @@ static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
         else if (other)
                 give_way(c, other, f);
         else if (r != SP_E_LIMIT || !c->sessions.due)
-                tell_full(c, t->spec.name, r);
+                report_full(c, t->spec.name, r);
         return r != SP_E_LIMIT;
 }
 
@@ -423,7 +423,7 @@ static bool step(struct client *c, struct found *f) REQUIRES(client_held)
                 return leave(f);
         }
         if (!before || f->twin || !f->first)
-                look_for_twin(c, f);
+                update_twin(c, f);
         if (f->twin)
                 return leave(f);
         if (!f->first) {
@@ -463,7 +463,7 @@ void found_begin_first(struct client *c)
         {
                 if (!f->present || f->twin || f->first)
                         continue;
-                look_for_twin(c, f);
+                update_twin(c, f);
                 if (!f->twin && !begin_first(c, f))
                         break;
         }
@@ -519,7 +519,7 @@ bool found_came(struct server *s)
                 leave(f);
                 return true;
         }
-        server_tell_added(s);
+        server_notify_added(s);
         if (client_add_devices(c, s) < 0)
                 log_error("client", "%s: out of memory", server_name(s));
         f->added = true;
@@ -543,7 +543,7 @@ static void take_item(struct client *c, const struct discovery_item *item) REQUI
                 snprintf(identity, sizeof(identity), "%.500s %s", item->source, d->id);
         struct found *f = find_or_make(c, identity);
         if (!f)
-                tell_full(c, d->name, SP_E_LIMIT);
+                report_full(c, d->name, SP_E_LIMIT);
         for (unsigned i = 0; f && i < d->address_count; i++) {
                 struct server_spec spec;
                 if (discovered_spec(d, item->use, i, &spec) == 0)

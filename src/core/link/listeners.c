@@ -43,21 +43,21 @@ void servers_settled(struct client *c)
                         listeners[i].settled(c);
 }
 
-void server_tell_added(struct server *s)
+void server_notify_added(struct server *s)
 {
         for (size_t i = 0; i < array_size(listeners); i++)
                 if (listeners[i].added)
                         listeners[i].added(s);
 }
 
-void server_tell_lost(struct server *s, const struct server_loss *loss)
+void server_notify_lost(struct server *s, const struct server_loss *loss)
 {
         for (size_t i = 0; i < array_size(listeners); i++)
                 if (listeners[i].lost)
                         listeners[i].lost(s, loss);
 }
 
-void server_tell_replaced(struct server *s)
+void server_notify_replaced(struct server *s)
 {
         for (size_t i = 0; i < array_size(listeners); i++)
                 if (listeners[i].replaced)

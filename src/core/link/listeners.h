@@ -16,13 +16,13 @@ struct server_loss {
 void servers_settled(struct client *c) REQUIRES(client_held);
 
 /* A server has been added since, and its devices are known; the application does not know them yet. */
-void server_tell_added(struct server *s);
+void server_notify_added(struct server *s);
 
 /* The server is lost, its link carries nothing any more, and its devices are not available. */
-void server_tell_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
+void server_notify_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 
 /* The devices of `s`, a new session, have taken the place of the earlier sessions' devices. */
-void server_tell_replaced(struct server *s) REQUIRES(client_held);
+void server_notify_replaced(struct server *s) REQUIRES(client_held);
 
 /* Does anything still refer to this lost server by its number? */
 bool server_is_used(const struct server *s) REQUIRES(client_held);

@@ -236,7 +236,7 @@ static void take_place(struct server *s) REQUIRES(client_held)
                 if (first->devices[i]->present->server != s)
                         log_warn("client", "%s does not have this device any more: %s",
                                  server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
-        server_tell_replaced(s);
+        server_notify_replaced(s);
 }
 
 /* Was the context made with one of the server's earlier sessions? */
@@ -248,7 +248,7 @@ static bool was_used(const struct _cl_context *x, const struct server *s)
         return false;
 }
 
-static void tell(struct server *s) REQUIRES(client_held)
+static void send_state(struct server *s) REQUIRES(client_held)
 {
         char line[256];
         log_warn("client", "the server %s is connected again, with a new session", server_name(s));
@@ -272,7 +272,7 @@ static void devices_came(struct request *q) REQUIRES(client_held)
                 } else {
                         if (!found_came(s)) {
                                 take_place(s);
-                                tell(s);
+                                send_state(s);
                         }
                         client_changed(s->client);
                 }

@@ -196,7 +196,7 @@ static void unrelay(struct server *a, struct server *b) REQUIRES(client_held)
 
 /* Notify the other servers, so that they do not wait for bytes of the lost one. It may not even
  * have connected to them yet. */
-static void tell_peers(struct server *s, int status) REQUIRES(client_held)
+static void notify_peers(struct server *s, int status) REQUIRES(client_held)
 {
         struct client *c = s->client;
         server_set_each(i, &s->peers.introduced)
@@ -213,7 +213,7 @@ void peers_server_lost(struct server *s, const struct server_loss *loss)
 {
         struct client *c = s->client;
         if (!c->closing)
-                tell_peers(s, loss->status);
+                notify_peers(s, loss->status);
         for (unsigned i = 0; i < c->server_count; i++)
                 unrelay(s, c->servers[i]);
 }

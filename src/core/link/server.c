@@ -119,7 +119,8 @@ static int on_event_done(void *user, const struct wire_event_done *m) REQUIRES(c
                 return SP_E_PROTO;
         for (size_t i = 0; i < m->times.count; i++)
                 times[i] = wire_u64s_at(m->times, i);
-        return event_heard(user, m->event, (cl_int)m->status, m->queue, times, m->times.count != 0);
+        return event_received(user, m->event, (cl_int)m->status, m->queue, times,
+                              m->times.count != 0);
 }
 
 static int on_output(void *user, const struct wire_output *m)
@@ -345,11 +346,11 @@ void server_lost(struct server *s, int status, const char *text)
         if (!c->closing) {
                 char line[160];
                 snprintf(line, sizeof(line), "is lost: %s", text);
-                server_say(s, found_is_gone(s) || s->drains ? LOG_INFO : LOG_ERROR, line);
+                server_log(s, found_is_gone(s) || s->drains ? LOG_INFO : LOG_ERROR, line);
         }
         server_halt(s);
         server_set_available(s, false);
-        server_tell_lost(s, &(struct server_loss){ status, text });
+        server_notify_lost(s, &(struct server_loss){ status, text });
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);

@@ -44,7 +44,7 @@ int content_size_use(struct command *m, cl_mem mem, size_t size)
         return content ? command_use(m, mem_root(content), mem_range(content, 0, SIZE), true) : 0;
 }
 
-int content_size_tell(struct session *session, const struct _cl_mem *root, uint64_t event)
+int content_size_request(struct session *session, const struct _cl_mem *root, uint64_t event)
 {
         return session_send(session, content_size, .event = event,
                             .buffer = mem_root(root->content)->id,
@@ -55,7 +55,7 @@ int content_size_send(struct command *m, cl_mem mem, size_t size)
 {
         if (m->enqueue->record || !content_of(mem, size))
                 return 0;
-        int r = content_size_tell(m->session, mem_root(mem), m->id);
+        int r = content_size_request(m->session, mem_root(mem), m->id);
         m->at = session_position(m->session);
         return r;
 }

@@ -31,7 +31,7 @@ const struct replica *content_size_at(cl_mem root, struct range part, uint32_t s
 struct range content_size_range(const struct _cl_mem *root);
 
 /* Announce the number to the server for the read of `root` that comes next. */
-SP_NODISCARD int content_size_tell(struct session *session, const struct _cl_mem *root,
-                                   uint64_t event);
+SP_NODISCARD int content_size_request(struct session *session, const struct _cl_mem *root,
+                                      uint64_t event);
 
 #endif

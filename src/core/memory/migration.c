@@ -40,7 +40,7 @@ struct migration {
         uint32_t from, from_domain;
         struct server *to;
         unsigned domain;
-        bool told;
+        bool announced;
         unsigned way_count;
         struct way ways[WAYS_MAX]; /* the best first */
 };
@@ -99,7 +99,7 @@ static void remember_small(struct client *c, uint64_t event) REQUIRES(client_hel
 }
 
 void migration_begin(cl_mem root, const struct share *share, struct server *to, unsigned domain,
-                     uint64_t event, bool told)
+                     uint64_t event, bool announced)
 {
         struct client *c = to->client;
         struct migration now = { .root = root,
@@ -110,17 +110,17 @@ void migration_begin(cl_mem root, const struct share *share, struct server *to, 
                                  .from_domain = share->domain,
                                  .to = to,
                                  .domain = domain,
-                                 .told = told };
+                                 .announced = announced };
         if (share->server != to->index && share->server != PLACEMENT_HOST)
                 find_ways(&now, root);
-        if (!told && !now.way_count)
+        if (!announced && !now.way_count)
                 return;
         struct migration *f = mem_dup(&now, sizeof(now));
         if (!f || map_put(&c->migrations.all, event, f) < 0) {
                 mem_free(f);
                 return;
         }
-        if (told)
+        if (announced)
                 placement_sends(&root->placement, share->server, share->domain, 1);
         else
                 remember_small(c, event);
@@ -138,7 +138,7 @@ static cl_mem migration_root(struct client *c, const struct migration *f) REQUIR
 static struct placement *landed(struct client *c, const struct migration *f) REQUIRES(client_held)
 {
         cl_mem root = migration_root(c, f);
-        if (root && f->told)
+        if (root && f->announced)
                 placement_sends(&root->placement, f->from, f->from_domain, -1);
         return root ? &root->placement : NULL;
 }
@@ -229,11 +229,11 @@ static int find_other(struct migration *f, cl_mem root) REQUIRES(client_held)
                         return r;
                 if (r < 0)
                         continue;
-                if (f->told)
+                if (f->announced)
                         placement_sends(&root->placement, f->from, f->from_domain, -1);
                 f->from = way.server;
                 f->from_domain = way.domain;
-                if (f->told)
+                if (f->announced)
                         placement_sends(&root->placement, f->from, f->from_domain, 1);
                 log_info("client",
                          "what was to come to %s from a server that can't send it comes from %s",

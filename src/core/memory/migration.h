@@ -11,7 +11,7 @@
  * `told`: the client is notified when it completes (COMMAND_NOTIFY). Without memory the migration
  * is not recorded: it can then not be rerouted, and does not count in any rate. */
 void migration_begin(cl_mem root, const struct share *share, struct server *to, unsigned domain,
-                     uint64_t event, bool told) REQUIRES(client_held);
+                     uint64_t event, bool announced) REQUIRES(client_held);
 
 /* The command is complete. If `timed`, its bytes arrived from times[1] to times[2]. Does nothing if
  * the event is no migration. */

@@ -272,7 +272,7 @@ static bool job_is_uniform(const struct program_job *j, cl_uint i)
 /* clGetKernelArgInfo: argument information is only available if the program was made with
  * clCreateProgramWithSource and compiled with -cl-kernel-arg-info, which the server always adds. PoCL has it without
  * any options, too. The information that binaries and IL have is given. */
-static bool tells_arg_info(const struct program_job *j, cl_uint i)
+static bool has_arg_info(const struct program_job *j, cl_uint i)
 {
         const struct _cl_program *p = j->program;
         if (j->action != JOB_LINK)
@@ -298,7 +298,7 @@ static int take_device(struct program_job *j, struct job_part *part, cl_uint i,
                 return SP_E_NOMEM;
         d->uniform = job_is_uniform(j, i);
         d->by_parent = j->covers[i] == COVERS_BY_PARENT;
-        d->arg_info = tells_arg_info(j, i);
+        d->arg_info = has_arg_info(j, i);
         d->status = part->request.status == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
         int r = part->reply ? device_build_take(d, j->program->devices[i]->index, part->reply,
                                                 job_type(j))

@@ -138,7 +138,7 @@ static bool is_due(const struct caller *c, uint64_t now, uint64_t *ret_ns)
 
 /* Receive one request and start a thread for it. False: the worker is gone, or its request is
  * malformed; then the dialler does not read its socket any more. */
-static bool caller_hear(struct dialler *d, struct caller *c)
+static bool caller_receive(struct dialler *d, struct caller *c)
 {
         static struct control asked; /* static because it is large; only the main thread uses it */
         uint64_t now = clock_now_ns();
@@ -180,7 +180,7 @@ static bool caller_hear(struct dialler *d, struct caller *c)
 /* ---- the process ---------------------------------------------------------------------------- */
 
 /* Receive the supervisor's message. False: the supervisor is gone. */
-static bool hear_supervisor(struct dialler *d)
+static bool receive_descriptors(struct dialler *d)
 {
         static struct control c; /* static because it is large */
         int r = control_receive(CONTROL_FD, &c);
@@ -240,9 +240,9 @@ static void run(struct dialler *d, struct pollfd *fds, struct caller **of)
                         c->gone = fds[i].revents & (POLLHUP | POLLERR);
                         heard |= fds[i].revents & POLLIN;
                         if (!c->gone && fds[i].revents & POLLIN)
-                                c->gone = !caller_hear(d, c);
+                                c->gone = !caller_receive(d, c);
                 }
-                if (fds[0].revents && !hear_supervisor(d))
+                if (fds[0].revents && !receive_descriptors(d))
                         return;
                 if (heard && files_outdated()) {
                         log_info(LOG,

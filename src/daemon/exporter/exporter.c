@@ -236,7 +236,7 @@ static int take(struct exporter *x)
 }
 
 /* Read a part of the answer. */
-static void hear(struct exporter *x)
+static void read_supervisor(struct exporter *x)
 {
         enum { CHUNK = 64 << 10 };
         if (buf_reserve(&x->answer, CHUNK) < 0 || x->answer_size > ANSWER_MAX) {
@@ -347,7 +347,7 @@ static bool turn(struct exporter *x)
                 if (p[3 + i].revents && !serve(x, &x->clients[i], p[3 + i].revents))
                         drop(x, i);
         if (p[2].revents)
-                hear(x);
+                read_supervisor(x);
         expire(x);
         if (p[1].revents)
                 welcome(x);

@@ -73,12 +73,12 @@ static int read_children(struct buf *text)
 
 /* Receive from workers whose number is not known yet. A worker with a filter has already sent it,
  * but the supervisor may not have read it. */
-static void hear_unborn(struct supervisor *s)
+static void receive_births(struct supervisor *s)
 {
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!w->pid && !w->gone)
-                        worker_hear(s, w);
+                        worker_read(s, w);
         }
 }
 
@@ -91,7 +91,7 @@ static bool end_once(struct supervisor *s, long filters, struct buf *text)
         for (pid_t pid; (pid = (pid_t)strtol(p, &end, 10)) > 0; p = end) {
                 if (is_ours(s, pid) || filters_of(pid) <= filters)
                         continue;
-                hear_unborn(s);
+                receive_births(s);
                 if (is_ours(s, pid))
                         continue;
                 /* Only this process waits for its children, so the number can't have been reused. */

@@ -37,17 +37,17 @@ static bool has_budget(void)
         return true;
 }
 
-static void tell(struct refusals *r, int worker, const struct seccomp_data *call)
+static void report(struct refusals *r, int worker, const struct seccomp_data *call)
 {
         char text[CALLS_TEXT_MAX];
         uint64_t key;
         bool expected = calls_describe(call, text, &key);
         for (unsigned i = 0; i < r->lines; i++)
-                if (r->told[i] == key)
+                if (r->reported[i] == key)
                         return;
         if (r->lines == REFUSALS_LINES || !has_budget())
                 return;
-        r->told[r->lines++] = key;
+        r->reported[r->lines++] = key;
         log_at(expected ? LOG_INFO : LOG_WARN, LOG,
                "worker %d: the system call %s was refused (--sandbox-allow)", worker, text);
 }
@@ -61,7 +61,7 @@ bool refusals_answer(struct refusals *r, int worker)
         struct pollfd p = { .fd = r->fd, .events = POLLIN };
         bool any = poll(&p, 1, 0) > 0 && (p.revents & POLLIN); /* else the ioctl might wait */
         if (any && ioctl(r->fd, SECCOMP_IOCTL_NOTIF_RECV, &request) == 0) {
-                tell(r, worker, &request.notif.data);
+                report(r, worker, &request.notif.data);
                 response.resp.id = request.notif.id;
                 response.resp.error = -EPERM;
                 /* The send fails if the thread has ended meanwhile, and then needs no answer. */

@@ -26,7 +26,7 @@ enum {
 struct refusals {
         int fd; /* the filter's descriptor; -1: closed */
         unsigned answers, lines;
-        uint64_t told[REFUSALS_LINES]; /* calls_key of each logged line */
+        uint64_t reported[REFUSALS_LINES]; /* calls_key of each logged line */
 };
 
 /* Answer one notification, or notice that the worker's last process has ended. Logs a call that

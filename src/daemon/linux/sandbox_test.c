@@ -65,7 +65,7 @@ struct report {
         struct walls walls;
 };
 
-static void look_around(struct walls *ret)
+static void find_walls(struct walls *ret)
 {
         struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct sets[2] = { 0 };
@@ -88,7 +88,7 @@ static void look_around(struct walls *ret)
 static void print_walls(const struct config_options *o, const struct walls *inside)
 {
         struct walls here;
-        look_around(&here);
+        find_walls(&here);
         long landlock = config_option_flag(o, CONFIG_sandbox)
                                 ? syscall(SYS_landlock_create_ruleset, NULL, 0,
                                           LANDLOCK_CREATE_RULESET_VERSION)
@@ -126,7 +126,7 @@ static void attack_and_end(const struct config_options *o, const struct victims 
                 report->outcome = FAILED;
                 _exit(1);
         }
-        look_around(&report->walls);
+        find_walls(&report->walls);
         struct attack a = { .params = (const char *)v->params.data };
         int outcome = attack_run(id, &a);
         report->error = a.error;

@@ -157,7 +157,7 @@ void spawner_fini(struct spawner *s)
                 usleep(1000);
 }
 
-bool spawner_hear(struct spawner *s)
+bool spawner_receive(struct spawner *s)
 {
         static struct control c;
         int r = control_receive(s->zygote, &c);

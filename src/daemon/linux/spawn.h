@@ -22,7 +22,7 @@ struct spawner {
 };
 
 /* Start the zygote, if the options want one. The caller polls its socket and its log
- * (spawner_hear, child_log_read). */
+ * (spawner_receive, child_log_read). */
 void spawner_init(struct spawner *s, const struct config_options *o, int argc, char **argv);
 /* End the zygote. Also waits a little for all other children. */
 void spawner_fini(struct spawner *s);
@@ -31,7 +31,7 @@ void spawner_fini(struct spawner *s);
 void spawner_give_up(struct spawner *s);
 
 /* Receive the zygote's message. False: the zygote is gone. */
-bool spawner_hear(struct spawner *s);
+bool spawner_receive(struct spawner *s);
 
 /* Start a worker with this folder, for sessions with these rights. `control` becomes its
  * CONTROL_FD and `log` its standard error. The worker then sends its number (CONTROL_PID).

@@ -153,7 +153,7 @@ static int look_up(int dir, const char *name, struct statx *ret)
                        : 0;
 }
 
-static void look_at_socket(struct scan *s, int process, const char *table, const char *name,
+static void inspect_socket(struct scan *s, int process, const char *table, const char *name,
                            const struct statx *st)
 {
         char path[96], text[512];
@@ -166,7 +166,7 @@ static void look_at_socket(struct scan *s, int process, const char *table, const
 }
 
 /* Count the files of a descriptor table: `table` is "" or "task/NUMBER/". */
-static void look_at_table(struct scan *s, int process, const char *table)
+static void inspect_table(struct scan *s, int process, const char *table)
 {
         char path[64];
         struct statx st;
@@ -194,7 +194,7 @@ static void look_at_table(struct scan *s, int process, const char *table)
                 if (S_ISREG(st.stx_mode) && !st.stx_nlink)
                         add_unnamed(s, fd, e->d_name, &st);
                 else if (S_ISSOCK(st.stx_mode))
-                        look_at_socket(s, process, table, e->d_name, &st);
+                        inspect_socket(s, process, table, e->d_name, &st);
                 else if (S_ISFIFO(st.stx_mode))
                         add_file(s, &st, PIPE_COST, IN_BUFFERS);
         }
@@ -203,7 +203,7 @@ static void look_at_table(struct scan *s, int process, const char *table)
 
 /* Count a mapping. The line of maps is "START-END MODE OFFSET MAJOR:MINOR INODE PATH". A file
  * without a name has " (deleted)" behind its path. */
-static void look_at_mapping(struct scan *s, int process, const char *line, char last[32])
+static void inspect_mapping(struct scan *s, int process, const char *line, char last[32])
 {
         static const char deleted[] = " (deleted)";
         unsigned long start, end, inode;
@@ -226,7 +226,7 @@ static void look_at_mapping(struct scan *s, int process, const char *line, char 
                 add_unnamed(s, process, path, &st);
 }
 
-static void look_at_mappings(struct scan *s, int process)
+static void inspect_mappings(struct scan *s, int process)
 {
         static const size_t line_max = 8192; /* longer than any path */
         char last[32] = "";
@@ -240,7 +240,7 @@ static void look_at_mappings(struct scan *s, int process)
                 char *p = (char *)s->text.data, *end;
                 while (!stops(s) && (end = strchr(p, '\n'))) {
                         *end = 0;
-                        look_at_mapping(s, process, p, last);
+                        inspect_mapping(s, process, p, last);
                         p = end + 1;
                 }
                 buf_consume(&s->text, (size_t)(p - (char *)s->text.data));
@@ -283,7 +283,7 @@ static bool is_new_space(struct scan *s, pid_t pid)
         return true;
 }
 
-static void look_at_space(struct scan *s, int process, pid_t pid, const char *status)
+static void inspect_space(struct scan *s, int process, pid_t pid, const char *status)
 {
         char exact[TEXT_MAX] = "";
         uint64_t any;
@@ -299,7 +299,7 @@ static void look_at_space(struct scan *s, int process, pid_t pid, const char *st
                 s->shared_bytes += kib_of(status, "RssShmem:");
         }
         s->private_bytes += kib_of(status, "VmPTE:");
-        look_at_mappings(s, process);
+        inspect_mappings(s, process);
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -328,7 +328,7 @@ static void add_children(struct scan *s, int process, pid_t pid, const char *tas
 }
 
 /* Count the descriptor tables of a process's threads, if they have their own. */
-static void look_at_threads(struct scan *s, int process, pid_t pid)
+static void inspect_threads(struct scan *s, int process, pid_t pid)
 {
         char table[32];
         int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -348,7 +348,7 @@ static void look_at_threads(struct scan *s, int process, pid_t pid)
                         continue;
                 snprintf(table, sizeof(table), "task/%d/", (int)task);
                 bool moving = s->u.moving;
-                look_at_table(s, process, table);
+                inspect_table(s, process, table);
                 s->u.moving = moving || clock_now_ns() > s->p->deadline_ns; /* it has just ended */
                 before = task;
         }
@@ -358,7 +358,7 @@ static void look_at_threads(struct scan *s, int process, pid_t pid)
 
 /* Inspect a process. `process`: its folder in /proc. False: it has ended, or is not the
  * session's. */
-static bool look_at_process(struct scan *s, int process, struct process of)
+static bool inspect_process(struct scan *s, int process, struct process of)
 {
         char status[TEXT_MAX], task[16];
         uint64_t parent = 0, threads = 1;
@@ -377,15 +377,15 @@ static bool look_at_process(struct scan *s, int process, struct process of)
         s->u.closed |= state[8] == 'Z';
         snprintf(task, sizeof(task), "%d", (int)of.pid);
         if (threads > 1)
-                look_at_threads(s, process, of.pid);
+                inspect_threads(s, process, of.pid);
         else
                 add_children(s, process, of.pid, task);
-        look_at_table(s, process, "");
-        look_at_space(s, process, of.pid, status);
+        inspect_table(s, process, "");
+        inspect_space(s, process, of.pid, status);
         return true;
 }
 
-static void look_at_all(struct scan *s)
+static void inspect_all(struct scan *s)
 {
         char path[32];
         for (size_t i = 0; i < s->processes.size / sizeof(struct process) && !stops(s); i++) {
@@ -395,7 +395,7 @@ static void look_at_all(struct scan *s)
                 int fd = i ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : s->p->folder;
                 if (fd < 0 && (errno == EMFILE || errno == ENFILE))
                         s->error = SP_E_LIMIT;
-                bool there = fd >= 0 && look_at_process(s, fd, one);
+                bool there = fd >= 0 && inspect_process(s, fd, one);
                 /* A process that hides (hidepid of /proc) does not fail with ESRCH. */
                 if (!there && !i && !s->error) {
                         if (faccessat(fd, "status", R_OK, AT_EACCESS) < 0 && errno == ESRCH)
@@ -443,7 +443,7 @@ int usage_folder(pid_t pid)
         return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-bool usage_can_look(int folder)
+bool usage_can_inspect(int folder)
 {
         struct statx st;
         return look_up(folder, "fd/0", &st) == 0;
@@ -508,7 +508,7 @@ int usage_measure(const struct usage_params *p, struct usage *ret)
         struct scan s = { .p = p };
         const struct process first = { p->pid, 0 };
         put(&s, &s.processes, &first, sizeof(first));
-        look_at_all(&s);
+        inspect_all(&s);
         add_up(&s);
         if (!s.error)
                 *ret = s.u;

@@ -51,7 +51,7 @@ struct usage {
 int usage_folder(pid_t pid);
 
 /* Return true if this process may inspect that one. */
-bool usage_can_look(int folder);
+bool usage_can_inspect(int folder);
 
 /* Return the processor time that a process and its descendants have used; 0: not known. It lacks that of ended
  * processes whose parents ignore their end, so it can become less. */

@@ -49,7 +49,7 @@ static bool load(const struct config_options *o)
         return false;
 }
 
-static bool tell(enum control_kind kind, const char *text)
+static bool send_text(enum control_kind kind, const char *text)
 {
         return control_send(CONTROL_FD, kind, bytes_str(text), -1) == 0;
 }
@@ -88,7 +88,7 @@ int zygote_main(struct config_options *o)
         static struct control c; /* static because it is large */
         pid_t supervisor = getppid();
         prctl(PR_SET_NAME, "spancld-zygote");
-        if (!load(o) || !tell(CONTROL_READY, ""))
+        if (!load(o) || !send_text(CONTROL_READY, ""))
                 return 1;
         for (;;) {
                 struct pollfd p = { .fd = CONTROL_FD, .events = POLLIN };

@@ -20,8 +20,8 @@
 #include "os/vm.h"
 
 enum {
-        LOOK_MS = 250, /* between looks at the device time */
-        EXCESS_S = 10, /* processor time beyond the limit that ends a client's sessions */
+        CHECK_MS = 250, /* between looks at the device time */
+        EXCESS_S = 10,  /* processor time beyond the limit that ends a client's sessions */
         NICE_LOW = 10,
         NICE_HIGH = -5,
 };
@@ -207,7 +207,7 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
                 uint64_t now = clock_now_ns();
                 if (!a->begun_ns) /* even a session that ends before the next look counts */
                         open_window(s, a, now);
-                s->accounts.look_ns = now;
+                s->accounts.check_ns = now;
         }
         return 0;
 }
@@ -269,7 +269,7 @@ static void end_sessions(struct supervisor *s, const struct client_account *a)
 }
 
 /* Return false if the account was freed. */
-static bool look_at(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+static bool inspect(struct supervisor *s, struct client_account *a, uint64_t now_ns)
 {
         uint64_t limit_ns = a->limits.time_s * 1000 * MS;
         if (!a->begun_ns || now_ns - a->begun_ns >= a->limits.window_s * 1000 * MS) {
@@ -294,22 +294,22 @@ static bool look_at(struct supervisor *s, struct client_account *a, uint64_t now
         return true;
 }
 
-void accounts_look(struct supervisor *s, uint64_t now_ns)
+void accounts_check(struct supervisor *s, uint64_t now_ns)
 {
         bool any = false;
-        if (!s->accounts.look_ns || s->accounts.look_ns > now_ns)
+        if (!s->accounts.check_ns || s->accounts.check_ns > now_ns)
                 return;
         list_each(a, &s->accounts.all, struct client_account, link)
         {
                 if (a->limits.time_s)
-                        any |= look_at(s, a, now_ns);
+                        any |= inspect(s, a, now_ns);
         }
-        s->accounts.look_ns = any ? now_ns + LOOK_MS * MS : 0;
+        s->accounts.check_ns = any ? now_ns + CHECK_MS * MS : 0;
 }
 
 uint64_t accounts_deadline(const struct supervisor *s)
 {
-        return s->accounts.look_ns ? s->accounts.look_ns : UINT64_MAX;
+        return s->accounts.check_ns ? s->accounts.check_ns : UINT64_MAX;
 }
 
 void accounts_fini(struct supervisor *s)

@@ -25,7 +25,7 @@ void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client);
 void accounts_end(struct supervisor *s, struct worker *w, uint64_t cpu_ns);
 
 /* Look at the device time of all clients, and let kernels of clients wait or go on. */
-void accounts_look(struct supervisor *s, uint64_t now_ns);
+void accounts_check(struct supervisor *s, uint64_t now_ns);
 /* The next such time; UINT64_MAX: none. */
 uint64_t accounts_deadline(const struct supervisor *s);
 

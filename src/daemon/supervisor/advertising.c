@@ -20,9 +20,9 @@
 #include "transport/address.h"
 
 enum {
-        AGAIN_MS = 5000, /* after the program's end */
-        TELL_MS = 2000,  /* between changes: each is a packet to the whole network */
-        STOP_MS = 3000,  /* for a program that tells others of its end */
+        AGAIN_MS = 5000,   /* after the program's end */
+        PUBLISH_MS = 2000, /* between changes: each is a packet to the whole network */
+        STOP_MS = 3000,    /* for a program that tells others of its end */
         ADDRESSES_MAX = 1024,
         SETTINGS_MAX = 4096, /* of the options of the hash table */
 };
@@ -32,8 +32,8 @@ struct place {
         char addresses[ADDRESSES_MAX]; /* separated by commas; "*": all of this host's */
 };
 
-static bool tell_mdns(struct supervisor *s, struct advertiser *a, const struct place *at);
-static bool tell_dht(struct supervisor *s, struct advertiser *a, const struct place *at);
+static bool publish_mdns(struct supervisor *s, struct advertiser *a, const struct place *at);
+static bool publish_dht(struct supervisor *s, struct advertiser *a, const struct place *at);
 static bool begin_dht(struct supervisor *s, struct advertiser *a);
 static const char *obstacle_of_dht(const struct supervisor *s);
 
@@ -47,20 +47,20 @@ static const struct kind {
         const char *(*obstacle)(const struct supervisor *s);
         bool (*begin)(struct supervisor *s, struct advertiser *a); /* NULL: nothing to do */
         /* Write the whole record. False: the program does not read now, or the key can't sign. */
-        bool (*tell)(struct supervisor *s, struct advertiser *a, const struct place *at);
+        bool (*publish)(struct supervisor *s, struct advertiser *a, const struct place *at);
 } kinds[ADVERTISERS] = {
         [ADVERTISER_MDNS] = { .program = "advertise-mdns",
                               .package = "spancl-discovery",
                               .load = true,
                               .loopback = true,
-                              .tell = tell_mdns },
+                              .publish = publish_mdns },
         [ADVERTISER_DHT] = { .program = "advertise-dht",
                              .package = "spancl-discovery-dht",
                              .renew_s = DHT_PUBLISH_S,
                              .farewell = true,
                              .obstacle = obstacle_of_dht,
                              .begin = begin_dht,
-                             .tell = tell_dht },
+                             .publish = publish_dht },
 };
 
 /* The choices of --advertise, in the order of config.def. */
@@ -118,7 +118,7 @@ static bool find_place(const struct supervisor *s, bool or_loopback, struct plac
 
 /* ---- multicast DNS -------------------------------------------------------------------------- */
 
-static bool tell_mdns(struct supervisor *s, struct advertiser *a, const struct place *at)
+static bool publish_mdns(struct supervisor *s, struct advertiser *a, const struct place *at)
 {
         char line[ADDRESSES_MAX + 256];
         const char *key = s->gate.identity;
@@ -223,7 +223,7 @@ static bool put_record(const struct dht_record *r, const struct crypto_ops *cryp
         return size;
 }
 
-static bool tell_dht(struct supervisor *s, struct advertiser *a, const struct place *at)
+static bool publish_dht(struct supervisor *s, struct advertiser *a, const struct place *at)
 {
         char line[4 * DHT_VALUE_MAX + 4], *end = line;
         const struct crypto_ops *crypto;
@@ -243,18 +243,18 @@ static bool tell_dht(struct supervisor *s, struct advertiser *a, const struct pl
 
 /* ---- the programs --------------------------------------------------------------------------- */
 
-static bool tell(struct supervisor *s, struct advertiser *a)
+static bool publish(struct supervisor *s, struct advertiser *a)
 {
         const struct kind *k = kind_of(s, a);
         struct place at;
         uint64_t now = clock_now_ns();
-        a->tell_ns = now + TELL_MS * MS;
-        if (!find_place(s, k->loopback, &at) || !k->tell(s, a, &at)) {
+        a->publish_ns = now + PUBLISH_MS * MS;
+        if (!find_place(s, k->loopback, &at) || !k->publish(s, a, &at)) {
                 if (!a->failing)
                         log_warn(LOG, "--advertise: %s can't be told; this is tried again",
                                  k->program);
                 a->failing = true;
-                a->renew_ns = a->tell_ns;
+                a->renew_ns = a->publish_ns;
                 return false;
         }
         a->failing = false;
@@ -264,15 +264,15 @@ static bool tell(struct supervisor *s, struct advertiser *a)
         return true;
 }
 
-static bool is_told(const struct supervisor *s, const struct advertiser *a)
+static bool is_published(const struct supervisor *s, const struct advertiser *a)
 {
         return (!kind_of(s, a)->load || a->load == workers_count(s, WORKER_BUSY)) &&
                !strcmp(a->key, s->gate.identity);
 }
 
-static uint64_t next_tell(const struct supervisor *s, const struct advertiser *a)
+static uint64_t next_publication(const struct supervisor *s, const struct advertiser *a)
 {
-        return is_told(s, a) ? a->renew_ns : a->tell_ns;
+        return is_published(s, a) ? a->renew_ns : a->publish_ns;
 }
 
 static int start(struct supervisor *s, struct advertiser *a)
@@ -292,7 +292,7 @@ static int start(struct supervisor *s, struct advertiser *a)
         strcpy(name, k->program);
         strcpy(level, log_level_name(log_threshold));
         int r = helper_run(s, &a->process, path, (char *[]){ name, level, NULL });
-        if (!r && ((k->begin && !k->begin(s, a)) || !tell(s, a)))
+        if (!r && ((k->begin && !k->begin(s, a)) || !publish(s, a)))
                 r = SP_E_LIMIT;
         return r;
 }
@@ -315,8 +315,8 @@ static void provide(struct supervisor *s, struct advertiser *a)
         if (!is_wanted(s, a))
                 return;
         if (h->pid) {
-                if (now >= next_tell(s, a))
-                        (void)tell(s, a);
+                if (now >= next_publication(s, a))
+                        (void)publish(s, a);
                 return;
         }
         if (now < h->again_ns)
@@ -350,7 +350,7 @@ uint64_t advertiser_deadline(const struct supervisor *s)
                 const struct advertiser *a = &s->advertisers[i];
                 if (!is_wanted(s, a))
                         continue;
-                uint64_t at = a->process.pid ? next_tell(s, a) : a->process.again_ns;
+                uint64_t at = a->process.pid ? next_publication(s, a) : a->process.again_ns;
                 next = at < next ? at : next;
         }
         return next;

@@ -40,12 +40,12 @@ void audit_begin(struct worker *w, const struct pending *v)
         w->log.about = w->audit.about;
 }
 
-void audit_hear(struct worker *w, const struct control *c)
+void audit_receive(struct worker *w, const struct control *c)
 {
         struct audit *a = &w->audit;
-        if (a->told || c->size < 3 * sizeof(uint64_t))
+        if (a->reported || c->size < 3 * sizeof(uint64_t))
                 return;
-        a->told = true;
+        a->reported = true;
         a->sent = bytes_get_u64(c->data);
         a->received = bytes_get_u64(c->data + 8);
         a->buffers_peak = bytes_get_u64(c->data + 16);
@@ -73,7 +73,7 @@ void audit_end(const struct worker *w, const struct process_usage *used, const c
                  : *a.why ? a.why
                           : "its process ended ",
                  why || *a.why ? "" : how);
-        if (a.told)
+        if (a.reported)
                 snprintf(traffic, sizeof(traffic),
                          " sent_bytes=%" PRIu64 " received_bytes=%" PRIu64
                          " buffers_peak_bytes=%" PRIu64,

@@ -14,7 +14,7 @@ void audit_refused(struct supervisor *s, const struct pending *v, int status, co
 void audit_begin(struct worker *w, const struct pending *v);
 
 /* Take the worker's CONTROL_ENDED. It counts once. */
-void audit_hear(struct worker *w, const struct control *c);
+void audit_receive(struct worker *w, const struct control *c);
 
 /* The worker's session has ended: write the line. `why`: a reason that the supervisor knows; NULL:
  * the worker's own, or `how` its process ended. */

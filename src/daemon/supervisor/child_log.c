@@ -72,14 +72,14 @@ static bool may_spend(struct child_log_budget *b, uint64_t bytes, uint64_t rate,
         return true;
 }
 
-static void tell_dropped(struct child_log *l, const char *who, uint64_t now_ns)
+static void report_dropped(struct child_log *l, const char *who, uint64_t now_ns)
 {
         if (!l->dropped)
                 return;
         log_warn("supervisor", "%s: %llu lines of its log were dropped, it writes too much", who,
                  (unsigned long long)l->dropped);
         l->dropped = 0;
-        l->told_ns = now_ns;
+        l->reported_ns = now_ns;
 }
 
 static void put_line(struct child_log *l, const char *who, uint64_t now_ns)
@@ -100,8 +100,8 @@ static void put_line(struct child_log *l, const char *who, uint64_t now_ns)
                 return;
         }
         (void)may_spend(&l->own, cost, CHILD_LOG_RATE, CHILD_LOG_BURST, now_ns, true);
-        if (l->dropped && now_ns - l->told_ns >= tell_each_ns)
-                tell_dropped(l, who, now_ns);
+        if (l->dropped && now_ns - l->reported_ns >= tell_each_ns)
+                report_dropped(l, who, now_ns);
         size_t skip = log_head_parse(l->line, size, &head);
         struct log_line line = { .level = skip ? head.level : "stderr", .about = l->about };
         snprintf(component, sizeof(component), "%s%s%s", who, skip ? "/" : "",
@@ -158,7 +158,7 @@ void child_log_close(struct child_log *l, const char *who, uint64_t now_ns)
                 ;
         if (l->size)
                 put_line(l, who, now_ns);
-        tell_dropped(l, who, now_ns);
+        report_dropped(l, who, now_ns);
         (void)file_close(l->fd);
         l->fd = -1;
 }

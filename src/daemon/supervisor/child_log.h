@@ -35,9 +35,9 @@ struct child_log {
         const char *about; /* of each line (log_line); NULL: none. The caller owns it. */
         struct child_log_budget *all;
         struct child_log_budget own;
-        uint64_t resume_ns; /* when to read again after too much output; 0: now */
-        uint64_t dropped;   /* lines dropped since the last report of drops */
-        uint64_t told_ns;   /* the time of that report */
+        uint64_t resume_ns;   /* when to read again after too much output; 0: now */
+        uint64_t dropped;     /* lines dropped since the last report of drops */
+        uint64_t reported_ns; /* the time of that report */
         size_t size;
         bool cut; /* the present line is too long, its rest is dropped */
         char line[CHILD_LOG_LINE];

@@ -8,7 +8,7 @@
 #include "os/clock.h"
 #include "transport/address.h"
 
-enum { AGAIN_MS = 1000, HEAR_BATCH = 8, PORT = 9779 };
+enum { AGAIN_MS = 1000, READ_BATCH = 8, PORT = 9779 };
 
 static const char any[] = "any:"; /* in front of an address that other hosts reach */
 
@@ -106,15 +106,15 @@ void exporter_provide(struct supervisor *s)
         helper_gone(s, h, AGAIN_MS);
 }
 
-void exporter_hear(struct supervisor *s)
+void exporter_read(struct supervisor *s)
 {
         static struct control c;
         int r = SP_E_AGAIN;
-        for (int i = 0; i < HEAR_BATCH && s->exporter.process.control >= 0 &&
+        for (int i = 0; i < READ_BATCH && s->exporter.process.control >= 0 &&
                         !(r = control_receive(s->exporter.process.control, &c));
              i++) {
                 if (c.kind == CONTROL_METRICS && c.fd >= 0) {
-                        s->exporter.look = pending_look(s, c.fd, s->exporter.look);
+                        s->exporter.query = pending_query(s, c.fd, s->exporter.query);
                         c.fd = -1;
                 }
                 control_drop(&c);

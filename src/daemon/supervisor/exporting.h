@@ -12,7 +12,7 @@ SP_NODISCARD int exporter_open(struct supervisor *s);
 void exporter_provide(struct supervisor *s);
 
 /* Receive the exporter's queries. */
-void exporter_hear(struct supervisor *s);
+void exporter_read(struct supervisor *s);
 
 /* A process has ended. Returns true if it was the exporter. */
 bool exporter_ended(struct supervisor *s, pid_t pid);

@@ -258,12 +258,12 @@ static void postpone(struct supervisor *s, struct health_device *d)
  * result. */
 static struct health_device *take(struct supervisor *s, struct worker *w)
 {
-        struct health_device *d = w->told ? NULL : find(s, w->checks);
-        w->told = true;
+        struct health_device *d = w->reported ? NULL : find(s, w->checks);
+        w->reported = true;
         return d;
 }
 
-void health_hear(struct supervisor *s, struct worker *w, const struct control *c)
+void health_receive(struct supervisor *s, struct worker *w, const struct control *c)
 {
         struct health_device *d;
         switch (c->kind) {
@@ -411,7 +411,7 @@ enum info_health_state health_state(const struct health_device *d)
         return is_out(d) ? INFO_HEALTH_OUT_OF_SERVICE : INFO_HEALTH_KEPT_OUT;
 }
 
-int health_tell(const struct supervisor *s, struct buf *out)
+int health_report(const struct supervisor *s, struct buf *out)
 {
         int r = 0;
         for (size_t i = 0; i < s->health.count && !r; i++) {

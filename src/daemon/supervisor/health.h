@@ -67,7 +67,7 @@ const char *health_excuse(const struct supervisor *s);
 
 /* A worker that checks a device has sent this message; or takes too long; or has ended in this
  * way. */
-void health_hear(struct supervisor *s, struct worker *w, const struct control *c);
+void health_receive(struct supervisor *s, struct worker *w, const struct control *c);
 void health_give_up(struct supervisor *s, struct worker *w);
 void health_ended(struct supervisor *s, struct worker *w, const char *how);
 
@@ -75,6 +75,6 @@ void health_ended(struct supervisor *s, struct worker *w, const char *how);
 enum info_health_state health_state(const struct health_device *d);
 
 /* Append the session_stats exchanges that report devices out of use. SP_E_NOMEM. */
-SP_NODISCARD int health_tell(const struct supervisor *s, struct buf *out);
+SP_NODISCARD int health_report(const struct supervisor *s, struct buf *out);
 
 #endif

@@ -107,7 +107,7 @@ uint64_t helper_deadline(const struct helper *h)
         return h->pid ? UINT64_MAX : h->again_ns;
 }
 
-void helper_hear_log(struct supervisor *s, struct helper *h)
+void helper_read_log(struct supervisor *s, struct helper *h)
 {
         if (!child_log_read(&h->log, h->name, clock_now_ns()))
                 supervisor_unwatch(s, h->log.fd);

@@ -45,6 +45,6 @@ void helper_stop(struct supervisor *s, struct helper *h);
 uint64_t helper_deadline(const struct helper *h);
 
 /* Read some of its log. */
-void helper_hear_log(struct supervisor *s, struct helper *h);
+void helper_read_log(struct supervisor *s, struct helper *h);
 
 #endif

@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 
-enum { AGAIN_MS = 1000, HEAR_BATCH = 64 };
+enum { AGAIN_MS = 1000, READ_BATCH = 64 };
 
 static bool is_measured(const struct worker *w)
 {
@@ -66,7 +66,7 @@ static int start(struct supervisor *s)
 }
 
 /* Send a session to the meter. False: try again later. */
-static bool tell(struct supervisor *s, struct worker *w)
+static bool send_worker(struct supervisor *s, struct worker *w)
 {
         char text[64 + SCRATCH_PATH_MAX + sizeof(w->grant.owner)];
         /* The process number stays the worker's until the supervisor has waited for it. */
@@ -102,7 +102,7 @@ void meter_provide(struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 if (all && is_measured(w) && !w->measured)
-                        all = tell(s, w);
+                        all = send_worker(s, w);
         }
         if (r < 0) {
                 log_error(LOG, "the meter can't be started: %s", status_text(r));
@@ -140,11 +140,11 @@ static const char *why(enum meter_verdict verdict)
         return NULL;
 }
 
-void meter_hear(struct supervisor *s)
+void meter_read(struct supervisor *s)
 {
         static struct control c; /* static because it is large */
         int r = SP_E_AGAIN;
-        for (int i = 0; i < HEAR_BATCH && s->meter.process.control >= 0 &&
+        for (int i = 0; i < READ_BATCH && s->meter.process.control >= 0 &&
                         !(r = control_receive(s->meter.process.control, &c));
              i++) {
                 char *rest;

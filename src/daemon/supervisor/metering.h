@@ -13,7 +13,7 @@ void meter_provide(struct supervisor *s);
 uint64_t meter_deadline(const struct supervisor *s);
 
 /* Receive the meter's messages. */
-void meter_hear(struct supervisor *s);
+void meter_read(struct supervisor *s);
 
 /* A process has ended. Returns true if it was the meter. */
 bool meter_ended(struct supervisor *s, pid_t pid);

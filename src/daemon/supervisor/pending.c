@@ -116,7 +116,7 @@ void pending_drain(struct supervisor *s)
                  workers_count(s, WORKER_BUSY));
         notify_send("STATUS=draining");
         advertiser_withdraw(s);
-        workers_tell_drain(s);
+        workers_announce_drain(s);
         pending_refuse_waiting(s, NULL, SP_E_GONE, draining_text);
 }
 
@@ -124,32 +124,32 @@ void pending_drain(struct supervisor *s)
 
 /* Send all of it; after a partial send the caller drops the connection. Any socket's buffer holds
  * these messages many times. */
-static bool tell(struct pending *v, const struct buf *b)
+static bool send_answer(struct pending *v, const struct buf *b)
 {
         struct iovec iov = { b->data, b->size };
         return v->conn->ops->sendv(v->conn, &iov, 1) == (ssize_t)b->size;
 }
 
 /* Find the worker's slot for the query with this number; NULL: it has none. */
-static uint64_t *look_slot(struct worker *w, uint64_t look)
+static uint64_t *query_slot(struct worker *w, uint64_t query)
 {
-        for (int i = 0; i < WORKER_LOOKS; i++)
-                if (w->looks[i] == look)
-                        return &w->looks[i];
+        for (int i = 0; i < WORKER_QUERIES; i++)
+                if (w->queries[i] == query)
+                        return &w->queries[i];
         return NULL;
 }
 
 /* The answer to the query is complete; the caller drops the connection. */
-static void end_look(struct pending *v)
+static void end_query(struct pending *v)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         if (v->exports && !v->missed && !report_put_whole(&out))
-                (void)tell(v, &out);
+                (void)send_answer(v, &out);
 }
 
 /* Ask the workers of all sessions for their counters. True: answers will come, unless the pending
  * connection's time is over. */
-static bool look(struct supervisor *s, struct pending *v, uint64_t version)
+static bool query(struct supervisor *s, struct pending *v, uint64_t version)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
         int r = 0;
@@ -160,20 +160,20 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
         };
         uint8_t number[8];
         sensors_ask(s);
-        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_tell(s, &out) < 0)
+        if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 || health_report(s, &out) < 0)
                 return false;
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!r && w->state == WORKER_BUSY)
                         r = report_put_origin(w, &out);
         }
-        if (r < 0 || !tell(v, &out))
+        if (r < 0 || !send_answer(v, &out))
                 return false;
-        v->look = ++s->arrivals.looks;
-        bytes_put_u64(number, v->look);
+        v->query = ++s->arrivals.queries;
+        bytes_put_u64(number, v->query);
         list_each(w, &s->workers, struct worker, link)
         {
-                uint64_t *slot = look_slot(w, 0);
+                uint64_t *slot = query_slot(w, 0);
                 if (w->state != WORKER_BUSY)
                         continue;
                 if (w->gone || !slot ||
@@ -181,66 +181,66 @@ static bool look(struct supervisor *s, struct pending *v, uint64_t version)
                         v->missed = true;
                         continue;
                 }
-                *slot = v->look;
+                *slot = v->query;
                 v->answers++;
         }
         if (!v->answers)
-                end_look(v);
+                end_query(v);
         return v->answers > 0;
 }
 
 /* Find the connection that made the query; NULL: it is gone. */
-static struct pending *find_look(struct supervisor *s, uint64_t look)
+static struct pending *find_query(struct supervisor *s, uint64_t query)
 {
         list_each(v, &s->arrivals.pending, struct pending, link)
         {
-                if (v->look == look)
+                if (v->query == query)
                         return v;
         }
         return NULL;
 }
 
 /* No more comes from this slot's worker for its query. */
-static void look_answered(struct supervisor *s, uint64_t *slot, bool missed)
+static void query_answered(struct supervisor *s, uint64_t *slot, bool missed)
 {
-        struct pending *v = find_look(s, *slot);
+        struct pending *v = find_query(s, *slot);
         *slot = 0;
         if (!v)
                 return;
         v->missed |= missed;
         if (--v->answers)
                 return;
-        end_look(v);
+        end_query(v);
         pending_drop(s, v);
 }
 
 void pending_worker_ended(struct supervisor *s, struct worker *w)
 {
-        for (int i = 0; i < WORKER_LOOKS; i++)
-                if (w->looks[i])
-                        look_answered(s, &w->looks[i], false);
+        for (int i = 0; i < WORKER_QUERIES; i++)
+                if (w->queries[i])
+                        query_answered(s, &w->queries[i], false);
 }
 
 /* The worker has sent its last answer to this query. It answers in order, so it could not send those
  * to earlier ones. */
-static void pass_last(struct supervisor *s, struct worker *w, uint64_t look)
+static void pass_last(struct supervisor *s, struct worker *w, uint64_t query)
 {
-        for (int i = 0; i < WORKER_LOOKS; i++)
-                if (w->looks[i] && w->looks[i] <= look)
-                        look_answered(s, &w->looks[i], w->looks[i] < look);
+        for (int i = 0; i < WORKER_QUERIES; i++)
+                if (w->queries[i] && w->queries[i] <= query)
+                        query_answered(s, &w->queries[i], w->queries[i] < query);
 }
 
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
 {
         auto_clean(buf_fini) struct buf out = { 0 };
-        uint64_t look = c->size >= 8 ? bytes_get_u64(c->data) : 0;
-        if (!look || !look_slot(w, look))
+        uint64_t query = c->size >= 8 ? bytes_get_u64(c->data) : 0;
+        if (!query || !query_slot(w, query))
                 return; /* it was not asked, or has already sent its last answer */
         if (c->size == 8) {
-                pass_last(s, w, look);
+                pass_last(s, w, query);
                 return;
         }
-        struct pending *v = find_look(s, look);
+        struct pending *v = find_query(s, query);
         if (!v)
                 return;
         const struct wire_session_stats m = {
@@ -250,14 +250,14 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
         };
         if (!report_is_of_session(m.links))
                 v->missed = true;
-        else if (hello_put_stats(&out, &m) < 0 || !tell(v, &out))
+        else if (hello_put_stats(&out, &m) < 0 || !send_answer(v, &out))
                 pending_drop(s, v);
 }
 
-uint64_t pending_look(struct supervisor *s, int fd, uint64_t before)
+uint64_t pending_query(struct supervisor *s, int fd, uint64_t before)
 {
         struct conn *conn;
-        struct pending *v = before && find_look(s, before) ? NULL : mem_zalloc(sizeof(*v));
+        struct pending *v = before && find_query(s, before) ? NULL : mem_zalloc(sizeof(*v));
         if (!v) {
                 (void)file_close(fd);
                 return before;
@@ -268,17 +268,17 @@ uint64_t pending_look(struct supervisor *s, int fd, uint64_t before)
         }
         v->source.kind = SOURCE_PENDING;
         v->conn = conn;
-        v->heard = v->exports = true;
+        v->tls_known = v->exports = true;
         v->from.local = true;
         v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
         list_append(&s->arrivals.pending, &v->link);
         s->arrivals.pending_count++;
-        if (supervisor_watch(s, conn->fd, v) < 0 || !look(s, v, WIRE_VERSION)) {
-                uint64_t number = v->look;
+        if (supervisor_watch(s, conn->fd, v) < 0 || !query(s, v, WIRE_VERSION)) {
+                uint64_t number = v->query;
                 pending_drop(s, v);
                 return number;
         }
-        return v->look;
+        return v->query;
 }
 
 /* ---- routing ------------------------------------------------------------------------------------ */
@@ -309,7 +309,7 @@ static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
 }
 
 /* Tell the worker of a new session how many others there are. */
-static void tell_load(struct supervisor *s, struct worker *w)
+static void send_load(struct supervisor *s, struct worker *w)
 {
         uint8_t count[8];
         bytes_put_u64(count, workers_count(s, WORKER_BUSY));
@@ -349,7 +349,7 @@ static void drain_for(struct supervisor *s, struct pending *v, uint64_t version)
                 return;
         }
         pending_drain(s);
-        if (hello_put_reply(&out, &m) < 0 || !tell(v, &out))
+        if (hello_put_reply(&out, &m) < 0 || !send_answer(v, &out))
                 log_info(LOG, "who has spancld drain does not get an answer");
 }
 
@@ -391,7 +391,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED;
         }
         if (m.role == HELLO_ROLE_LOOK)
-                return look(s, v, version) ? ROUTED_WAIT : ROUTED;
+                return query(s, v, version) ? ROUTED_WAIT : ROUTED;
         v->state.size = 0;
         if (conn_export(v->conn, &v->state) < 0) {
                 refuse(s, v, SP_E_PROTO, "more was said before the hello was answered");
@@ -422,7 +422,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         if (health_holds(s))
                 return ROUTED_WAIT;
         while ((w = workers_find_free(s, &v->grant, WORKER_WARM))) {
-                tell_load(s, w);
+                send_load(s, w);
                 r = accounts_begin(s, w, &v->grant);
                 if (r == SP_E_LINK)
                         w->gone = true;
@@ -499,12 +499,12 @@ static int read_hello(struct pending *v)
 void pending_event(struct supervisor *s, struct pending *v)
 {
         if (!v->conn)
-                return;            /* an earlier event has dropped it */
-        if (v->look || v->waits) { /* the peer closed it, or wrote before the answer */
+                return;             /* an earlier event has dropped it */
+        if (v->query || v->waits) { /* the peer closed it, or wrote before the answer */
                 pending_drop(s, v);
                 return;
         }
-        int r = v->heard ? 0 : gate_listen(&s->gate, &v->conn);
+        int r = v->tls_known ? 0 : gate_listen(&s->gate, &v->conn);
         if (r == SP_E_AGAIN)
                 return;
         if (!v->conn) {
@@ -517,7 +517,7 @@ void pending_event(struct supervisor *s, struct pending *v)
                 pending_drop(s, v);
                 return;
         }
-        v->heard = true;
+        v->tls_known = true;
         r = read_hello(v);
         if (!r)
                 return;
@@ -528,7 +528,7 @@ void pending_event(struct supervisor *s, struct pending *v)
                                               : status_text(r));
         else if (route(s, v) == ROUTED)
                 pending_drop(s, v);
-        else if (!v->look)
+        else if (!v->query)
                 start_waiting(s, v);
 }
 
@@ -652,9 +652,9 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
 {
         struct pending *v;
         while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
-                log_info(LOG, v->look ? "a session did not send its counters in time"
-                                      : "a connection without a hello was dropped");
-                if (!v->look)
+                log_info(LOG, v->query ? "a session did not send its counters in time"
+                                       : "a connection without a hello was dropped");
+                if (!v->query)
                         report_refused(s, SP_E_TIMEOUT);
                 pending_drop(s, v);
         }

@@ -31,7 +31,7 @@ void pending_pass_on(struct supervisor *s, struct worker *w, const struct contro
 /* The exporter queries statistics. `fd`, a stream socket, gets the answer and is taken over. The
  * query with the number `before` must be over: one runs at a time. Returns the query's number; 0:
  * there was an error, and `fd` is closed. */
-uint64_t pending_look(struct supervisor *s, int fd, uint64_t before);
+uint64_t pending_query(struct supervisor *s, int fd, uint64_t before);
 
 /* The worker has ended: queries do not wait for its answer any more. */
 void pending_worker_ended(struct supervisor *s, struct worker *w);

@@ -32,7 +32,7 @@ void sensors_ask(struct supervisor *s)
                 gone(s);
 }
 
-void sensors_hear(struct supervisor *s)
+void sensors_read(struct supervisor *s)
 {
         static struct control c; /* static because it is large */
         int r;

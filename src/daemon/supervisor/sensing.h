@@ -9,7 +9,7 @@
 void sensors_ask(struct supervisor *s);
 
 /* The process has sent something. */
-void sensors_hear(struct supervisor *s);
+void sensors_read(struct supervisor *s);
 
 bool sensors_ended(struct supervisor *s, pid_t pid);
 

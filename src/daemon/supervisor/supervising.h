@@ -34,11 +34,11 @@ struct pending {
         struct list link;  /* supervisor's list: pending, waiting or dead */
         struct conn *conn; /* NULL: dropped */
         struct gate_origin from;
-        bool heard; /* whether it is TLS is known */
+        bool tls_known; /* whether it is TLS is known */
         bool waits;
         uint64_t deadline_ns;
         struct buf hello;
-        uint64_t look;    /* number of its statistics query; 0: it made none */
+        uint64_t query;   /* number of its statistics query; 0: it made none */
         unsigned answers; /* workers that have yet to answer */
         bool exports;     /* its query is the exporter's */
         bool missed;      /* some session's counters are not in the answer to its query */
@@ -46,7 +46,7 @@ struct pending {
         struct gate_grant grant;
 };
 
-enum { WORKER_LOOKS = 8 };
+enum { WORKER_QUERIES = 8 };
 
 enum worker_state {
         WORKER_WARMING,
@@ -61,7 +61,7 @@ struct audit {
         char client[KEYS_NAME_MAX + 1]; /* as the list of clients names it; "": it has no name */
         char from[ADDRESS_MAX];         /* its address or user */
         char about[KEYS_NAME_MAX + ADDRESS_MAX + 2]; /* both, for each line of the session */
-        bool told;                                   /* the worker sent the following */
+        bool reported;                               /* the worker sent the following */
         uint64_t sent, received, buffers_peak;       /* bytes */
         char why[128];
 };
@@ -99,7 +99,7 @@ struct worker {
         } hearing;
         /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
          * a query is gone, so that a worker that does not read has few queries in its socket. */
-        uint64_t looks[WORKER_LOOKS];
+        uint64_t queries[WORKER_QUERIES];
         unsigned checks;        /* the number of the device that it checks */
         uint64_t measured;      /* its number at the meter; 0: not measured */
         uint64_t control_inode; /* of the worker's end */
@@ -107,7 +107,7 @@ struct worker {
         struct audit audit;
         struct client_use use;
         bool over;         /* it exceeded a limit, and the log says so */
-        bool told;         /* it sent why it can't serve, or its check's result */
+        bool reported;     /* it sent why it can't serve, or its check's result */
         bool stuck;        /* it reported a driver's call that never returns */
         bool short_slices; /* its threads have short slices (daemon/linux/time_slice.h) */
         bool gone;         /* its control socket is closed; SIGCHLD will follow */
@@ -121,13 +121,13 @@ struct meter_process {
 struct exporter_process {
         struct helper process;
         struct listener *listener; /* NULL: no metrics are wanted */
-        uint64_t look;             /* the number of its last query */
+        uint64_t query;            /* the number of its last query */
 };
 
 /* A program that publishes this server (advertising.h). */
 struct advertiser {
         struct helper process;
-        uint64_t tell_ns;       /* when to tell a change */
+        uint64_t publish_ns;    /* when to tell a change */
         uint64_t renew_ns;      /* when to tell the record again */
         bool failing;           /* the last try to tell it failed, and the log says so */
         char id[33];            /* of this run, in hex */
@@ -201,7 +201,7 @@ struct supervisor {
                 size_t waiting_count;
                 struct list dead;    /* to be freed once the events at hand are done */
                 uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
-                uint64_t looks;      /* number of the newest statistics query */
+                uint64_t queries;    /* number of the newest statistics query */
                 unsigned rate_per_s; /* 0: no limit */
                 struct rate rate;
         } arrivals;
@@ -212,7 +212,7 @@ struct supervisor {
         /* Clients (accounts.c). */
         struct {
                 struct list all;
-                uint64_t look_ns; /* when to look at their device time; 0: never */
+                uint64_t check_ns; /* when to look at their device time; 0: never */
         } accounts;
 
         /* Starts of workers (workers.c). */
@@ -230,9 +230,9 @@ struct supervisor {
 
         /* When to trim the caches of running sessions; UINT64_MAX: there are none. */
         uint64_t trim_ns;
-        bool namespaces_told; /* the log says that sessions lack namespaces */
-        bool unreaped;        /* children may have ended that were not collected yet */
-        bool draining;        /* no new sessions; spancld ends with the last one */
+        bool namespaces_reported; /* the log says that sessions lack namespaces */
+        bool unreaped;            /* children may have ended that were not collected yet */
+        bool draining;            /* no new sessions; spancld ends with the last one */
         bool stopping;
 };
 

@@ -65,7 +65,7 @@ static void expire(struct supervisor *s)
         workers_expire(s, now);
         workers_trim(s, now);
         clients_expire(s, now);
-        accounts_look(s, now);
+        accounts_check(s, now);
         if (s->arrivals.accept_ns <= now && pending_resume(s) < 0)
                 pending_pause(s);
 }
@@ -86,10 +86,10 @@ static void run_events(struct supervisor *s, int timeout_ms)
                         pending_event(s, container_of(source, struct pending, source));
                         break;
                 case SOURCE_WORKER:
-                        worker_hear(s, container_of(source, struct worker, source));
+                        worker_read(s, container_of(source, struct worker, source));
                         break;
                 case SOURCE_WORKER_LOG:
-                        worker_hear_log(s, container_of(source, struct worker, log_source));
+                        worker_read_log(s, container_of(source, struct worker, log_source));
                         break;
                 case SOURCE_CALLS: {
                         struct worker *w = container_of(source, struct worker, calls_source);
@@ -98,23 +98,23 @@ static void run_events(struct supervisor *s, int timeout_ms)
                 }
                 case SOURCE_ZYGOTE:
                         if (s->spawner.zygote >= 0)
-                                spawner_hear(&s->spawner);
+                                spawner_receive(&s->spawner);
                         break;
                 case SOURCE_ZYGOTE_LOG:
                         if (!child_log_read(&s->spawner.log, SPAWN_ZYGOTE, clock_now_ns()))
                                 supervisor_unwatch(s, s->spawner.log.fd);
                         break;
                 case SOURCE_HELPER_LOG:
-                        helper_hear_log(s, container_of(source, struct helper, log_source));
+                        helper_read_log(s, container_of(source, struct helper, log_source));
                         break;
                 case SOURCE_METER:
-                        meter_hear(s);
+                        meter_read(s);
                         break;
                 case SOURCE_EXPORTER:
-                        exporter_hear(s);
+                        exporter_read(s);
                         break;
                 case SOURCE_SENSORS:
-                        sensors_hear(s);
+                        sensors_read(s);
                         break;
                 case SOURCE_CLIENTS:
                         clients_changed(s);
@@ -132,7 +132,7 @@ static void run_events(struct supervisor *s, int timeout_ms)
         workers_forget_unborn(s);
 }
 
-static int tell_ready(struct supervisor *s)
+static int report_ready(struct supervisor *s)
 {
         if (s->options->values[CONFIG_ready_fd]) {
                 int fd = (int)config_option_number(s->options, CONFIG_ready_fd);
@@ -215,7 +215,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
         if (!r)
-                r = tell_ready(&s);
+                r = report_ready(&s);
         janitor_init(&s.janitor, o);
         if (!r)
                 spawner_init(&s.spawner, o, argc, argv);

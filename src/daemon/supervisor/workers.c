@@ -33,7 +33,7 @@ enum {
         HEAR_RATE = 500,  /* packets of one worker in a second */
         HEAR_BURST_S = 4, /* seconds' worth at once; then there is a pause */
         HEAR_PAUSE_MS = 50,
-        HEAR_BATCH = 64, /* packets of one worker before other sources get a turn */
+        READ_BATCH = 64, /* packets of one worker before other sources get a turn */
         /* The same for ended processes: the supervisor adopts those that a session leaves. */
         REAP_BATCH = 64,
         SHUTDOWN_MS = 5000,
@@ -266,7 +266,7 @@ void workers_provide_at(struct supervisor *s, uint64_t ns)
                 s->starts.next_ns = 0;
 }
 
-void workers_tell_drain(struct supervisor *s)
+void workers_announce_drain(struct supervisor *s)
 {
         list_each(w, &s->workers, struct worker, link)
         {
@@ -351,7 +351,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
                 unclean = false; /* The log says so. */
         } else if (w->state == WORKER_CHECKING) {
                 health_ended(s, w, how);
-        } else if (s->stopping || w->told || (!crashed && w->state == WORKER_BUSY)) {
+        } else if (s->stopping || w->reported || (!crashed && w->state == WORKER_BUSY)) {
                 log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
         } else if (w->state == WORKER_BUSY && overdue) {
                 log_warn(LOG,
@@ -390,13 +390,13 @@ static void is_born(struct supervisor *s, struct worker *w, const char *text)
         w->pid = pid;
         log_debug(LOG, "worker %d was forked", (int)w->pid);
         int error = (int)strtol(end, NULL, 10);
-        if (error && !s->namespaces_told)
+        if (error && !s->namespaces_reported)
                 log_warn(
                         LOG,
                         "sessions see this host's processes and network interfaces: they have no namespaces of their "
                         "own (%s); docs/SECURITY.md says what that takes",
                         strerror(error));
-        s->namespaces_told = error != 0;
+        s->namespaces_reported = error != 0;
         if (worker_confine(s, w) < 0)
                 w->gone = true;
         time_slices_share(s);
@@ -428,19 +428,19 @@ static void shut_in(struct supervisor *s, struct worker *w, struct control *c)
 static bool is_open(pid_t pid)
 {
         int folder = usage_folder(pid);
-        bool open = folder >= 0 && usage_can_look(folder);
+        bool open = folder >= 0 && usage_can_inspect(folder);
         if (folder >= 0)
                 (void)file_close(folder);
         return open;
 }
 
-void worker_hear(struct supervisor *s, struct worker *w)
+void worker_read(struct supervisor *s, struct worker *w)
 {
         static struct control c;
         int r = SP_E_AGAIN;
         uint64_t now = clock_now_ns();
         for (int i = 0;
-             i < HEAR_BATCH && !w->hearing.again_ns && !(r = control_receive(w->control, &c));
+             i < READ_BATCH && !w->hearing.again_ns && !(r = control_receive(w->control, &c));
              i++) {
                 bool new = w->state == WORKER_WARMING || w->state == WORKER_CHECKING;
                 if (c.kind == CONTROL_CALLS && new && !w->shut_in)
@@ -457,9 +457,9 @@ void worker_hear(struct supervisor *s, struct worker *w)
                 if (w->gone)
                         continue;
                 if (w->state == WORKER_CHECKING)
-                        health_hear(s, w, &c);
+                        health_receive(s, w, &c);
                 if (w->state == WORKER_BUSY && c.kind == CONTROL_ENDED)
-                        audit_hear(w, &c);
+                        audit_receive(w, &c);
                 if (w->state == WORKER_BUSY && c.kind == CONTROL_STUCK)
                         worker_stuck(s, w);
                 if (w->state != WORKER_WARMING)
@@ -474,7 +474,7 @@ void worker_hear(struct supervisor *s, struct worker *w)
                         pending_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {
                         log_warn(LOG, "worker %d: %s", (int)w->pid, (const char *)c.data);
-                        w->told = w->gone = true;
+                        w->reported = w->gone = true;
                         s->starts.crashes = 0;
                         const char *excuse = health_excuse(s);
                         if (!excuse && *w->grant.devices)
@@ -492,10 +492,10 @@ void worker_hear(struct supervisor *s, struct worker *w)
         worker_kill(w);
 }
 
-void worker_hear_log(struct supervisor *s, struct worker *w)
+void worker_read_log(struct supervisor *s, struct worker *w)
 {
         if (!w->pid)
-                worker_hear(s, w);
+                worker_read(s, w);
         bool more = child_log_read(&w->log, name_of(w), clock_now_ns());
         if (!more || w->log.resume_ns)
                 supervisor_unwatch(s, w->log.fd);
@@ -503,7 +503,7 @@ void worker_hear_log(struct supervisor *s, struct worker *w)
 
 void worker_dismiss(struct supervisor *s, struct worker *w)
 {
-        w->told = w->gone = true; /* no signal may be able to end it */
+        w->reported = w->gone = true; /* no signal may be able to end it */
         supervisor_unwatch(s, w->control);
         worker_kill(w);
 }
@@ -573,7 +573,7 @@ bool workers_reap(struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!w->pid)
-                        worker_hear(s, w); /* its number may be among the ended ones */
+                        worker_read(s, w); /* its number may be among the ended ones */
         }
         bool more = true;
         for (int i = 0; i < REAP_BATCH && more; i++) {
@@ -586,7 +586,7 @@ bool workers_reap(struct supervisor *s)
                 list_each(w, &s->workers, struct worker, link)
                 {
                         if (w->pid == pid && !w->gone)
-                                worker_hear(s, w);
+                                worker_read(s, w);
                 }
                 struct process_usage used;
                 process_collect(pid, &status, &used);

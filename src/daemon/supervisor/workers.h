@@ -26,10 +26,10 @@ void workers_provide(struct supervisor *s);
 void workers_provide_at(struct supervisor *s, uint64_t ns);
 
 /* Have every session's client notified that spancld drains. */
-void workers_tell_drain(struct supervisor *s);
+void workers_announce_drain(struct supervisor *s);
 
 /* Read a worker's log output. */
-void worker_hear_log(struct supervisor *s, struct worker *w);
+void worker_read_log(struct supervisor *s, struct worker *w);
 
 /* Receive again from workers that sent too much, and end workers that take too long to become
  * ready. Returns the next such time; UINT64_MAX: none. */
@@ -47,7 +47,7 @@ void worker_dismiss(struct supervisor *s, struct worker *w);
 void worker_over(struct supervisor *s, struct worker *w, const char *why);
 
 /* Receive a worker's messages. SIGCHLD announces its death. */
-void worker_hear(struct supervisor *s, struct worker *w);
+void worker_read(struct supervisor *s, struct worker *w);
 
 /* Collect ended processes after SIGCHLD. True: the caller calls again, because there may be more. */
 bool workers_reap(struct supervisor *s);

@@ -79,7 +79,7 @@ struct meter {
         struct lock lock;  /* guards the list and its items */
         struct condition changed;
         struct list sessions;
-        bool told; /* the log says that processes can't be inspected */
+        bool reported; /* the log says that processes can't be inspected */
 };
 
 /* ---- walking -------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void *walk_all(void *arg)
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
-static void tell(const struct metered *one, enum meter_verdict verdict)
+static void report(const struct metered *one, enum meter_verdict verdict)
 {
         char text[32];
         int n = snprintf(text, sizeof(text), "%llu %c", (unsigned long long)one->number, verdict);
@@ -253,19 +253,19 @@ static void judge(struct meter *m, struct metered *one, const struct usage *u) R
         bool memory = counts(&one->over_memory, m->memory_max && u->memory_bytes > m->memory_max,
                              MEMORY_MAX);
         if (m->tasks_max && u->tasks > m->tasks_max)
-                tell(one, METER_TASKS);
+                report(one, METER_TASKS);
         else if (memory)
-                tell(one, METER_MEMORY);
+                report(one, METER_MEMORY);
         else if (is_over_disk(one, u->unnamed_bytes))
-                tell(one, METER_DISK);
+                report(one, METER_DISK);
         else if (u->over_files)
-                tell(one, METER_FILES);
+                report(one, METER_FILES);
         else if (moving || shut || some || many)
-                tell(one, METER_HIDDEN);
+                report(one, METER_HIDDEN);
         if (one->caches_full && one->trim_ns <= clock_now_ns()) {
                 one->trim_ns = clock_now_ns() + TRIM_MS * MS;
                 one->caches_full = false;
-                tell(one, METER_CACHE);
+                report(one, METER_CACHE);
         }
 }
 
@@ -359,11 +359,11 @@ static void add(struct meter *m, struct control *c)
         strncat(one->scratch, scratch, sizeof(one->scratch) - 1);
         strncat(one->owner, owner, sizeof(one->owner) - 1);
         c->fd = -1;
-        if (one->closed && !m->told)
+        if (one->closed && !m->reported)
                 log_warn(LOG,
                          "files without a name that sessions hold are not counted: spancld may "
                          "not look into their processes (CAP_SYS_PTRACE)");
-        m->told |= one->closed;
+        m->reported |= one->closed;
         lock_take(&m->lock);
         list_append(&m->sessions, &one->link);
         condition_signal(&m->changed);
@@ -371,7 +371,7 @@ static void add(struct meter *m, struct control *c)
 }
 
 /* Receive the supervisor's message. False: the supervisor is gone, or needs no meter any more. */
-static bool hear(struct meter *m)
+static bool read_supervisor(struct meter *m)
 {
         static struct control c; /* static because it is large */
         int r;
@@ -413,7 +413,7 @@ int meter_main(const struct config_options *o, const char *memory_bytes, const c
         }
         for (uint64_t due = UINT64_MAX;; due = measure_all(&m)) {
                 struct pollfd p = { .fd = CONTROL_FD, .events = POLLIN };
-                if (poll(&p, 1, clock_poll_ms(due)) > 0 && !hear(&m))
+                if (poll(&p, 1, clock_poll_ms(due)) > 0 && !read_supervisor(&m))
                         process_exit(0); /* the other thread may wait for a disk */
         }
 }

@@ -112,7 +112,7 @@ static void take(struct asking *a, const struct dial_answer *m, int *fd) REQUIRE
         *fd = -1;
 }
 
-void dialling_hear(void)
+void dialling_receive(void)
 {
         static struct control c; /* static because it is large; only the main thread uses it */
         struct dial_answer m;

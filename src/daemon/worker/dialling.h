@@ -19,6 +19,6 @@ void dialling_begin(int socket);
 int dialling_socket(void);
 
 /* Receive one answer and wake the thread that waits for it. */
-void dialling_hear(void);
+void dialling_receive(void);
 
 #endif

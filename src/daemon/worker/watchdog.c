@@ -23,12 +23,12 @@ void watchdog_init(struct watchdog *w, const struct config_options *o, struct se
         uint64_t limit = config_option_number(o, CONFIG_session_run_time);
         *w = (struct watchdog){ .loop = l,
                                 .limit_ns = limit ? (limit + GRACE_S) * second : 0,
-                                .look_ns = clock_now_ns() };
+                                .check_ns = clock_now_ns() };
 }
 
 int watchdog_poll_ms(const struct watchdog *w)
 {
-        return w->limit_ns ? clock_poll_ms(w->look_ns) : -1;
+        return w->limit_ns ? clock_poll_ms(w->check_ns) : -1;
 }
 
 static void give_up(void)
@@ -41,13 +41,13 @@ static void give_up(void)
         process_exit(WORKER_UNCLEAN);
 }
 
-void watchdog_look(struct watchdog *w)
+void watchdog_check(struct watchdog *w)
 {
         uint64_t now = clock_now_ns();
-        if (!w->limit_ns || now < w->look_ns)
+        if (!w->limit_ns || now < w->check_ns)
                 return;
         uint64_t pause = w->limit_ns / 4 < LOOK_S * second ? LOOK_S * second : w->limit_ns / 4;
-        w->look_ns = now + pause;
+        w->check_ns = now + pause;
         if (server_loop_is_alive(w->loop))
                 w->silent_ns = 0;
         else if (!w->silent_ns)

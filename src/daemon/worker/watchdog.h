@@ -12,17 +12,17 @@ struct watchdog {
         struct server_loop *loop;
         uint64_t limit_ns;  /* how long the loop may be silent; 0: no limit */
         uint64_t silent_ns; /* the start of its silence; 0: it has answered */
-        uint64_t look_ns;   /* when to ask it again */
+        uint64_t check_ns;  /* when to ask it again */
 };
 
 /* Start to watch `l`, with --session-run-time as the limit. */
 void watchdog_init(struct watchdog *w, const struct config_options *o, struct server_loop *l);
 
-/* Return the time-out for poll(2) until watchdog_look is due. */
+/* Return the time-out for poll(2) until watchdog_check is due. */
 int watchdog_poll_ms(const struct watchdog *w);
 
 /* End this process if the loop was silent for too long. First notifies the supervisor and cuts
  * all connections, so that no client waits even if the kernel can't end this process. */
-void watchdog_look(struct watchdog *w);
+void watchdog_check(struct watchdog *w);
 
 #endif

@@ -84,7 +84,7 @@ static void on_ended(void *user, int status, const char *text)
         wakeup_set(w->ended_fd);
 }
 
-static void tell(enum control_kind kind, const char *text)
+static void send_text(enum control_kind kind, const char *text)
 {
         if (control_send(CONTROL_FD, kind, bytes_str(text), -1) < 0)
                 log_debug(LOG, "the supervisor is gone");
@@ -110,7 +110,7 @@ bool worker_shut_in(const struct config_options *o, const char *scratch_dir, con
 }
 
 /* Send the number of devices, and the label of each. */
-static void tell_ready(struct server_loop *l)
+static void report_ready(struct server_loop *l)
 {
         enum { NAME_MAX_SHOWN = 64 };
         char text[CONTROL_MAX / 2], name[NAME_MAX_SHOWN];
@@ -119,7 +119,7 @@ static void tell_ready(struct server_loop *l)
         for (unsigned i = 0; i < count && n + sizeof(name) + 16 < sizeof(text); i++)
                 if (server_loop_label(l, i, &number, name, sizeof(name)))
                         n += (size_t)snprintf(text + n, sizeof(text) - n, "\n%u %s", number, name);
-        tell(CONTROL_READY, text);
+        send_text(CONTROL_READY, text);
 }
 
 static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
@@ -148,7 +148,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         const char *devices = config_option_text(o, CONFIG_devices);
         switch (r) {
         case 0:
-                tell_ready(w->loop);
+                report_ready(w->loop);
                 return 0;
         case SP_E_NODEV:
                 if (*devices)
@@ -167,11 +167,11 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         default:
                 snprintf(text, sizeof(text), "the devices can't be opened: %s", status_text(r));
         }
-        tell(CONTROL_FAILED, text);
+        send_text(CONTROL_FAILED, text);
         return r;
 }
 
-static int tell_links(struct worker *w, uint64_t number)
+static int send_links(struct worker *w, uint64_t number)
 {
         auto_clean(buf_fini) struct buf links = { 0 }, out = { 0 };
         struct info_entry e;
@@ -198,7 +198,7 @@ static int tell_links(struct worker *w, uint64_t number)
 }
 
 /* Send the session's totals, for the audit line. */
-static void tell_end(struct worker *w)
+static void send_end(struct worker *w)
 {
         auto_clean(buf_fini) struct buf stats = { 0 }, out = { 0 };
         uint64_t sent = 0, received = 0, peak = 0;
@@ -283,7 +283,7 @@ static bool obey(struct worker *w)
                 break;
         }
         case CONTROL_STATS:
-                if (c.size != sizeof(uint64_t) || tell_links(w, bytes_get_u64(c.data)) < 0)
+                if (c.size != sizeof(uint64_t) || send_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the worker can't send the counters of its session");
                 break;
         case CONTROL_ACCOUNT:
@@ -332,7 +332,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         lifetime_of_supervisor();
         int refusals;
         if (!worker_shut_in(o, scratch_dir, owner, w.cache, &refusals)) {
-                tell(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
+                send_text(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
                 return 1;
         }
         hand_over(refusals);
@@ -358,9 +358,9 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
                 if (poll(p, array_size(p), w.attached ? watchdog_poll_ms(&dog) : -1) < 0)
                         continue;
                 if (w.attached)
-                        watchdog_look(&dog);
+                        watchdog_check(&dog);
                 if (p[2].revents)
-                        dialling_hear();
+                        dialling_receive();
                 if (p[0].revents)
                         orphan = !obey(&w);
         }
@@ -368,7 +368,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
          * process. */
         lifetime_limit(END_SECONDS);
         if (w.attached && atomic_load(&w.ended))
-                tell_end(&w);
+                send_end(&w);
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
         (void)file_close(w.ended_fd);

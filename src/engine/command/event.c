@@ -197,17 +197,18 @@ void engine_event_submitted(struct event *ev, struct backend_event *native, unsi
         }
 }
 
-static void tell_subscribers(struct event *ev) REQUIRES(engine_held)
+static void notify_subscribers(struct event *ev) REQUIRES(engine_held)
 {
         for (struct subscriber *s = ev->subscribers; s; s = s->next)
                 if (!s->peer->lost)
                         peer_send(s->peer, event_done, .event = ev->id, .status = ev->status);
 }
 
-static void tell_client(const struct event *ev, const struct backend_times *t) REQUIRES(engine_held)
+static void notify_client(const struct event *ev, const struct backend_times *t)
+        REQUIRES(engine_held)
 {
         uint64_t times[3] = { 0 };
-        TRACE(told, ev->id);
+        TRACE(notify, ev->id);
         if (t) {
                 times[0] = t->submit_ns;
                 times[1] = t->start_ns;
@@ -225,8 +226,8 @@ void engine_event_complete(struct event *ev, cl_int status, const struct backend
         /* The client knows how its own events completed, and it hears about other servers' events
          * from them. */
         if (ev->notify || (status < 0 && !ev->imported && ev->id))
-                tell_client(ev, times);
-        tell_subscribers(ev);
+                notify_client(ev, times);
+        notify_subscribers(ev);
         while (!list_empty(&ev->dependents)) {
                 struct dependency *d = list_entry(ev->dependents.next, struct dependency, link);
                 list_remove(&d->link);

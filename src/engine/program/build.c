@@ -58,7 +58,7 @@ static struct build *build_free(struct build *b) REQUIRES(engine_held)
                 program_unshare(b->inputs[i]);
         mem_free(b->inputs);
         if (b->program) {
-                if (!b->told)
+                if (!b->announced)
                         b->program->building = false;
                 engine_object_unref(&b->program->object);
         }
@@ -70,7 +70,7 @@ static struct build *build_free(struct build *b) REQUIRES(engine_held)
 
 /* ---- telling early -------------------------------------------------------------------------- */
 
-static void tell(struct build *b) REQUIRES(engine_held)
+static void notify(struct build *b) REQUIRES(engine_held)
 {
         peer_send(engine_client(b->engine), program_built, .request = b->request,
                   .status = b->status, .info = bytes_of(b->info.data, b->info.size));
@@ -79,7 +79,7 @@ static void tell(struct build *b) REQUIRES(engine_held)
 /* The cache had everything that the build gives, so answer the client now. Only launches wait until
  * the native programs are made of it (program.loading). If they can't be made so, they are made
  * from the build's input, so that has to be here. Lock not held. */
-static void tell_early(struct build *b)
+static void announce_early(struct build *b)
 {
         const struct engine_params *params = &b->engine->params;
         /* The client's own process may end at once, and the implementation with it. */
@@ -102,10 +102,10 @@ static void tell_early(struct build *b)
                 r->named = true;
         }
         if (kept) {
-                b->told = true;
+                b->announced = true;
                 b->program->building = false;
                 b->program->loading = true;
-                tell(b);
+                notify(b);
                 engine_settle(b->engine);
         }
         engine_unlock(b->engine);
@@ -151,14 +151,14 @@ static void build_run(struct build *b)
         size_t count = 0;
         for (size_t i = 0; i < b->part_count; i++)
                 engine_part_find(b, &b->parts[i]);
-        tell_early(b);
+        announce_early(b);
         while (!b->engine->params.single_threaded && count + 1 < b->part_count &&
                count < array_size(others) && !thread_start(&others[count], false, crew_main, &crew))
                 count++;
         crew_main(&crew);
         while (count)
                 thread_join(others[--count]);
-        if (!b->told)
+        if (!b->announced)
                 engine_part_merge(b);
 }
 
@@ -310,10 +310,10 @@ static void builder_rest(struct engine *e) REQUIRES(engine_held)
 static void build_done(struct build *b) REQUIRES(engine_held)
 {
         list_remove(&b->link);
-        if (b->told)
+        if (b->announced)
                 program_loaded(b);
         else if (!b->overdue)
-                tell(b);
+                notify(b);
         if (b->overdue)
                 b->engine->programs.builder.overdue--;
         if (b->program && !b->overdue)
@@ -392,7 +392,7 @@ void engine_builder_expire(struct engine *e, uint64_t now_ns)
                 list_remove(&job->link);
                 job->overdue = true;
                 b->overdue++;
-                if (!job->told)
+                if (!job->announced)
                         answer_overdue(job);
         }
         if (b->overdue == BUILD_THREADS_MAX)

@@ -81,7 +81,7 @@ static bool has(struct bytes text, const char *word)
 
 /* Does each build give another program, because the text contains the time? An absent text does
  * not. */
-static bool tells_time(const struct content *c)
+static bool uses_time(const struct content *c)
 {
         struct bytes text = c ? content_bytes(c) : bytes_of(NULL, 0);
         return has(text, "__DATE__") || has(text, "__TIME__") || has(text, "__TIMESTAMP__");
@@ -127,7 +127,7 @@ bool cached_build_key(struct program *p, const struct build_input *in, const uns
 {
         struct engine *e = p->object.engine;
         if (!e->programs.cache || (p->kind != PROGRAM_KIND_SOURCE && p->kind != PROGRAM_KIND_IL) ||
-            tells_time(p->parts) || tells_time(in->headers))
+            uses_time(p->parts) || uses_time(in->headers))
                 return false;
         struct blake2b b;
         key_begin(e, in->compile ? "compile" : "build", &b);

@@ -34,8 +34,8 @@ struct build {
         cl_int status;
         struct buf info;
         uint64_t began_ns;
-        /* The client was answered before the native programs were made (tell_early). */
-        bool told;
+        /* The client was answered before the native programs were made (announce_early). */
+        bool announced;
         bool overdue; /* the client was answered, since it takes too long */
 };
 

@@ -143,7 +143,7 @@ struct peer *engine_peer_of(struct engine *e, const struct session *s)
         return NULL;
 }
 
-static void tell(struct peer *p, int status, const char *text) REQUIRES(engine_held)
+static void notify(struct peer *p, int status, const char *text) REQUIRES(engine_held)
 {
         struct bytes why = bytes_str(text ? text : "");
         if (why.size > 1024)
@@ -158,7 +158,7 @@ void engine_peer_failed(struct engine *e, struct session *s, int status, const c
         if (!p || p->lost)
                 return;
         log_warn("engine", "a peer is lost: %s (%s)", text ? text : "", status_text(status));
-        tell(p, status, text);
+        notify(p, status, text);
         lose(p);
         engine_run(e);
         engine_settle(e);
@@ -170,7 +170,7 @@ void engine_peer_unreachable(struct engine *e, struct session *s, const char *te
         if (!p || p->lost)
                 return;
         engine_relay_again(p);
-        tell(p, SP_E_LINK, text);
+        notify(p, SP_E_LINK, text);
         engine_settle(e);
 }
 

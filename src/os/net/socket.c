@@ -231,7 +231,7 @@ bool socket_tcp_state(int fd, struct socket_tcp_state *ret)
                 .owes = info.tcpi_unacked || info.tcpi_probes,
                 .unsent = info.tcpi_notsent_bytes != 0,
                 .closed = info.tcpi_state == STATE_CLOSE_WAIT,
-                .heard_ms = info.tcpi_last_ack_recv,
+                .acknowledged_ms = info.tcpi_last_ack_recv,
         };
         return true;
 }

@@ -95,8 +95,8 @@ struct socket_tcp_state {
         bool owes;     /* the other host must acknowledge bytes, or a probe of its window */
         bool unsent;   /* bytes wait here to be sent */
         bool closed;   /* the other side has closed it in order, and it was not reset since */
-        uint32_t heard_ms;      /* the age of the last acknowledgement */
-        uint64_t round_trip_ns; /* to the other host and back; 0: not known */
+        uint32_t acknowledged_ms; /* the age of the last acknowledgement */
+        uint64_t round_trip_ns;   /* to the other host and back; 0: not known */
 };
 
 /* False: it is not TCP, or the system is too old to tell (before Linux 4.9). */

@@ -14,13 +14,13 @@ int attack_attach_segment(struct attack *a)
         return judge(a, r);
 }
 
-int attack_look_at_messages(struct attack *a)
+int attack_inspect_messages(struct attack *a)
 {
         u64 status[32];
         return judge(a, SYS3(msgctl, N(messages), STATUS, status));
 }
 
-int attack_look_at_semaphores(struct attack *a)
+int attack_inspect_semaphores(struct attack *a)
 {
         return judge(a, SYS4(semctl, N(semaphores), 0, 12, 0)); /* GETVAL */
 }
