@@ -31,9 +31,6 @@ WINDOWS = (
     "cl_khr_dx9_media_sharing",
 )
 
-# These slots hold the tag of cl_khr_icd 2.0.0 and no function: a loader answers the calls itself.
-TAGGED = ("clGetPlatformIDs", "clUnloadCompiler")
-
 
 def commands(node):
     """Names of the commands that a <feature> or <extension> requires, each once."""
@@ -53,7 +50,6 @@ def main():
     print("/* Every entry point of the dispatch table. Made by tools/gen_dispatch.py from OpenCL's")
     print(" * registry; do not edit.")
     print(" *   CORE(major, minor, name)    of a core version")
-    print(" *   TAGGED(major, minor, name)  the same, but its slot holds cl_khr_icd's tag")
     print(" *   EXT(extension, name)        of an extension that has slots in the table")
     print(" *   WINDOWS(extension, name)    the same, on Windows alone */")
 
@@ -69,8 +65,7 @@ def main():
             if name in seen:
                 continue
             seen.add(name)
-            kind = "TAGGED" if name in TAGGED else "CORE"
-            print("%s(%d, %d, %s)" % (kind, version[0], version[1], name))
+            print("CORE(%d, %d, %s)" % (version[0], version[1], name))
 
     extensions = {e.get("name"): e for e in registry.iter("extension")}
     for kind, wanted in (("EXT", WITH_SLOTS), ("WINDOWS", WINDOWS)):
@@ -85,7 +80,7 @@ def main():
                 print("%s(%s, %s)" % (kind, extension, name))
 
     print()
-    for macro in ("CORE", "TAGGED", "EXT", "WINDOWS"):
+    for macro in ("CORE", "EXT", "WINDOWS"):
         print("#undef %s" % macro)
 
 

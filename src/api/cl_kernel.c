@@ -155,7 +155,9 @@ int do_set_arg(cl_kernel kernel, cl_uint arg_index, size_t arg_size, const void 
 {
         struct client *c = kernel->program->context->client;
         struct svm_borrowed value;
-        int r = svm_borrow(&value, arg_value, arg_size);
+        /* Bytes of a value that is too large are not read. */
+        int r = svm_borrow(&value, arg_value,
+                           kernel_arg_fits(kernel, arg_index, arg_size) ? arg_size : 0);
         if (r == 0) {
                 client_lock(c);
                 r = kernel_set_arg(kernel, arg_index, arg_size, value.at);

@@ -13,7 +13,7 @@
 
 /* Extensions that the platform has beside those of its devices. */
 static const cl_name_version extensions[] = {
-        { CL_MAKE_VERSION(2, 0, 0), "cl_khr_icd" },
+        { CL_MAKE_VERSION(1, 0, 0), "cl_khr_icd" },
         { CL_MAKE_VERSION(1, 0, 0), "cl_khr_extended_versioning" },
         { COMMAND_BUFFER_VERSION, "cl_khr_command_buffer" },
         { COMMAND_BUFFER_MULTI_DEVICE_VERSION, "cl_khr_command_buffer_multi_device" },

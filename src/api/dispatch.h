@@ -7,7 +7,7 @@
 
 extern const struct _cl_icd_dispatch spancl_dispatch;
 
-/* The entry point called `name`, core or extension; NULL: none. For cl_khr_icd 2.0.0's loader and for
+/* The entry point called `name`, core or extension; NULL: none. For
  * clGetExtensionFunctionAddress. */
 void *dispatch_find(const char *name);
 
@@ -26,10 +26,6 @@ struct client *icd_client(cl_platform_id platform);
 CL_API_ENTRY cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint num_entries,
                                                        cl_platform_id *platforms,
                                                        cl_uint *num_platforms);
-CL_API_ENTRY void *CL_API_CALL clIcdGetFunctionAddressForPlatformKHR(cl_platform_id platform,
-                                                                     const char *func_name);
-CL_API_ENTRY cl_int CL_API_CALL clIcdSetPlatformDispatchDataKHR(cl_platform_id platform,
-                                                                void *dispatch_data);
 CL_API_ENTRY cl_program CL_API_CALL clCreateProgramWithILKHR(cl_context context, const void *il,
                                                              size_t length, cl_int *errcode_ret);
 /* By its presence a process recognises this library among the ICDs it may load. */

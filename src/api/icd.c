@@ -6,9 +6,10 @@
 #include "core/client.h"
 #include "core/handle.h"
 
-/* The loader finds both at the start of every object. */
+/* The loader finds the table at the start of every object. The tag of cl_khr_icd 2.0.0 is not offered:
+ * Debian 13's loader (ocl-icd 2.3.3) sorts its platforms after it has given each the address of its
+ * data, and then calls functions that are not there. */
 _Static_assert(offsetof(struct handle, dispatch) == 0, "cl_khr_icd");
-_Static_assert(offsetof(struct handle, dispatch_data) == sizeof(void *), "cl_khr_icd 2.0.0");
 
 /* The platform that the loader was given first. The loader keeps it for good, also across fork(). */
 static _Atomic(cl_platform_id) first_platform;
@@ -58,24 +59,6 @@ CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddressForPlatform(cl_platf
                                                                         const char *func_name)
 {
         return handle_is(platform, HANDLE_PLATFORM) ? dispatch_find(func_name) : NULL;
-}
-
-CL_API_ENTRY void *CL_API_CALL clIcdGetFunctionAddressForPlatformKHR(cl_platform_id platform,
-                                                                     const char *func_name)
-{
-        return clGetExtensionFunctionAddressForPlatform(platform, func_name);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clIcdSetPlatformDispatchDataKHR(cl_platform_id platform,
-                                                                void *dispatch_data)
-{
-        if (!handle_is(platform, HANDLE_PLATFORM))
-                return CL_INVALID_PLATFORM;
-        /* Every object made from now on carries it too; a loader does this before it hands the
-         * platform out, so there are none yet. */
-        platform->h.dispatch_data = dispatch_data;
-        handle_dispatch_data = dispatch_data;
-        return CL_SUCCESS;
 }
 
 CL_API_ENTRY const char *CL_API_CALL spancl_icd_version(void)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "backend/threaded.h"
+
 static const struct backend_ops *const all[] = { &backend_native, &backend_reference,
                                                  &backend_almaif };
 
@@ -13,13 +15,41 @@ const struct backend_ops *backend_find(const char *name)
         return NULL;
 }
 
-const struct backend_ops *backend_with(const struct backend_ops *ops,
-                                       const struct config_options *options,
-                                       const struct backend_ops *ret_parts[BACKEND_PARTS_MAX])
+static int open_together(const struct backend_ops *ops, const struct backend_ops *accelerators,
+                         const struct backend_params *params, struct backend **ret)
 {
-        ret_parts[0] = ops;
-        ret_parts[1] = &backend_almaif;
-        ret_parts[2] = NULL;
-        bool accelerators = *config_option_text(options, CONFIG_almaif);
-        return accelerators && ops != &backend_almaif ? &backend_composite : ops;
+        const struct backend_ops *parts[BACKEND_PARTS_MAX] = { ops };
+        size_t count = 1;
+        if (accelerators)
+                parts[count++] = accelerators;
+        if (ops == &backend_native)
+                parts[count++] = &backend_threaded;
+        struct backend_params p = *params;
+        p.parts = parts;
+        return backend_composite.open(&p, ret);
+}
+
+int backend_open(const struct backend_ops *ops, const struct backend_params *params,
+                 const struct backend_ops **ret_ops, struct backend **ret)
+{
+        struct backend_params p = *params;
+        p.calls = BACKEND_CALLS_RETURN;
+        *ret_ops = &backend_composite;
+        if (*config_option_text(p.options, CONFIG_almaif) && ops != &backend_almaif)
+                return open_together(ops, &backend_almaif, &p, ret);
+        struct backend *b;
+        int r = ops->open(&p, &b);
+        if (r == SP_E_NODEV && ops == &backend_native) {
+                *ret_ops = &backend_threaded;
+                return backend_threaded.open(&p, ret);
+        }
+        if (r == 0 && ops->leaves_out && ops->leaves_out(b)) {
+                ops->close(b);
+                return open_together(ops, NULL, &p, ret);
+        }
+        if (r == 0) {
+                *ret_ops = ops;
+                *ret = b;
+        }
+        return r;
 }

@@ -51,14 +51,25 @@ enum backend_contexts {
         BACKEND_CONTEXTS_DEVICE,   /* none */
 };
 
+/* Which implementations the native backend opens; its numbers of devices count all. */
+enum backend_calls {
+        BACKEND_CALLS_ANY,
+        BACKEND_CALLS_RETURN, /* those whose calls return soon */
+        BACKEND_CALLS_BLOCK,  /* those whose calls may block for as long as kernels run */
+};
+
+/* --driver-calls, in the order of its values. */
+enum backend_driver_calls { DRIVER_CALLS_AUTO, DRIVER_CALLS_DIRECT, DRIVER_CALLS_THREAD };
+
 struct backend_params {
         /* Options that a backend reads when it is opened: --devices, --almaif, --clear-memory,
-         * --contexts. NULL: the defaults. */
+         * --contexts, --driver-calls. NULL: the defaults. */
         const struct config_options *options;
         unsigned first_number;                  /* number of its first device, for the filter */
         const struct backend_ops *const *parts; /* composite: its backends, up to a NULL */
-        const char *scratch_dir;                /* an existing private folder for temporary files */
-        bool in_process;                        /* this is the client's own process */
+        enum backend_calls calls;
+        const char *scratch_dir; /* an existing private folder for temporary files */
+        bool in_process;         /* this is the client's own process */
         /* Command `cookie` is complete; status 0 or negative. Any thread, outside any operation. */
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         /* The driver's context is lost, and with it all objects of the engine. Nothing will work
@@ -147,6 +158,9 @@ struct backend_ops {
         void (*close)(struct backend *b);
 
         unsigned (*domain_count)(struct backend *b);
+
+        /* True if there are implementations that `backend_params.calls` left out. NULL: no. */
+        bool (*leaves_out)(const struct backend *b);
 
         /* Devices, by their numbers from 0 on, and sub-devices. */
         struct {
@@ -334,12 +348,12 @@ extern const struct backend_ops backend_native, backend_reference, backend_almai
 /* Find a backend by name ("native", "reference", "almaif"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);
 
-enum { BACKEND_PARTS_MAX = 3 };
+enum { BACKEND_PARTS_MAX = 4 };
 
-/* The backend to open for the devices of `ops` and the accelerators of `options` together, and the
- * parts of backend_params that it needs if it is the composite. */
-const struct backend_ops *backend_with(const struct backend_ops *ops,
-                                       const struct config_options *options,
-                                       const struct backend_ops *ret_parts[BACKEND_PARTS_MAX]);
+/* Open the devices of `ops` and the accelerators of the options together, and native
+ * implementations whose calls block behind a thread. `calls` and `parts` of `params` are not read.
+ * *ret_ops: what they are opened with. Errors as of backend_ops.open. */
+SP_NODISCARD int backend_open(const struct backend_ops *ops, const struct backend_params *params,
+                              const struct backend_ops **ret_ops, struct backend **ret);
 
 #endif

@@ -11,7 +11,6 @@
 void handle_init(struct handle *h, enum handle_type type)
 {
         h->dispatch = handle_dispatch;
-        h->dispatch_data = handle_dispatch_data;
         h->type = type;
         atomic_store_explicit(&h->refs, 1, memory_order_relaxed);
         atomic_store_explicit(&h->holds, 1, memory_order_relaxed);

@@ -14,11 +14,6 @@
  * spancl_dispatch: `const void *const handle_dispatch = &spancl_dispatch;` */
 extern const void *const handle_dispatch;
 
-/* ICD 2: the value that the loader wants behind `dispatch` in each object
- * (clIcdSetPlatformDispatchDataKHR); NULL until the loader sets it. handle_init copies it.
- * api/dispatch.c defines it. */
-extern void *handle_dispatch_data;
-
 /* Fill in dispatch, type, one application reference and the hold that goes with it. */
 void handle_init(struct handle *h, enum handle_type type);
 

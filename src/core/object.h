@@ -49,8 +49,7 @@ struct deferred {
 };
 
 struct handle {
-        const void *dispatch; /* struct _cl_icd_dispatch: the ICD 1 table */
-        void *dispatch_data;  /* ICD 2: the loader's, see api/icd.c */
+        const void *dispatch; /* struct _cl_icd_dispatch */
         enum handle_type type;
         atomic_uint refs; /* the application's references */
         /* References by other objects and commands in flight; the object is freed when both are 0.
@@ -206,7 +205,11 @@ struct _cl_mem {
         } pipe;
         /* Image: in the application's memory; slice_pitch 0: it has no slices. */
         size_t row_pitch, slice_pitch;
-        void *host_ptr;   /* USE_HOST_PTR */
+        void *host_ptr; /* USE_HOST_PTR */
+        struct {
+                enum { HOST_WATCH_NEW, HOST_WATCH_RUNS, HOST_WATCH_ENDED } state;
+                uint64_t digest; /* of the memory at the last launch */
+        } host_watch;            /* of a root */
         void *initial;    /* COPY_HOST_PTR: our copy, until it has gone to a server; else NULL */
         unsigned sending; /* transfers that read `initial` now */
         cl_mem parent;    /* of a sub-buffer, or an image in a buffer or image; else NULL */

@@ -115,8 +115,6 @@ int engine_new(const struct engine_params *params, struct engine **ret) LOCK_UNC
         e->transfers.pool.size = sizeof(struct transfer);
         e->params = *params;
         engine_transfer_init_staging(e);
-        const struct backend_ops *parts[BACKEND_PARTS_MAX];
-        e->be = backend_with(params->backend, params->options, parts);
         if (params->scratch_dir) {
                 e->scratch_dir = mem_strdup(params->scratch_dir);
                 if (!e->scratch_dir)
@@ -132,14 +130,13 @@ int engine_new(const struct engine_params *params, struct engine **ret) LOCK_UNC
                 return r;
         const struct backend_params bp = {
                 .options = params->options,
-                .parts = parts,
                 .scratch_dir = e->scratch_dir,
                 .in_process = params->in_process,
                 .complete = engine_completion_report,
                 .broken = on_broken,
                 .user = e,
         };
-        r = e->be->open(&bp, &e->backend);
+        r = backend_open(params->backend, &bp, &e->be, &e->backend);
         if (r < 0)
                 return r;
         e->device_count = e->be->device.count(e->backend);

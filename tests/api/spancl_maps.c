@@ -467,8 +467,52 @@ static void from_two_threads(struct api *a, cl_int status, bool release)
         OK(clReleaseMemObject(m));
 }
 
+/* A program that changes the memory of its buffer without a map is warned, once. */
+static int zero_copy(const char *how)
+{
+        static uint32_t host[SIZE];
+        struct api a = api_open(0);
+        const size_t all = SIZE;
+        cl_program p =
+                api_build(&a, "kernel void inc(global uint *p) { p[get_global_id(0)]++; }", "");
+        cl_kernel k = api_kernel(p, "inc");
+        cl_mem m = api_buffer(&a, CL_MEM_USE_HOST_PTR, sizeof(host), host);
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        for (uint32_t i = 0; i < 5; i++) {
+                if (*how == 'm')
+                        unmap(a.queues[0], m, map(a.queues[0], m, CL_MAP_READ, 0, sizeof(host)));
+                if (*how == 'r')
+                        OK(clEnqueueReadBuffer(a.queues[0], m, CL_TRUE, 0, sizeof(host), host, 0,
+                                               NULL, NULL));
+                for (size_t n = 0; n < SIZE && *how == 'c'; n++)
+                        host[n] += i;
+                OK(clEnqueueNDRangeKernel(a.queues[0], k, 1, NULL, &all, NULL, 0, NULL, NULL));
+                OK(clFinish(a.queues[0]));
+        }
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+        OK(clReleaseMemObject(m));
+        api_close(&a);
+        return 0;
+}
+
+static int warnings(const char *self, const char *how)
+{
+        char line[1024];
+        int n = 0;
+        snprintf(line, sizeof(line), "'%s' zero-copy %s 2>&1", self, how);
+        FILE *f = popen(line, "r");
+        CHECK(f);
+        while (fgets(line, sizeof(line), f))
+                n += strstr(line, "without a map") != NULL;
+        CHECK(pclose(f) == 0);
+        return n;
+}
+
 int main(int argc, char **argv)
 {
+        if (argc == 3)
+                return zero_copy(argv[2]);
         setenv("SPANCL_COMPRESSION", "off", 1); /* what travels is counted */
         if (argc > 1)
                 return maps(argv[1][0], !strcmp(argv[2], "svm"), atoi(argv[3]));
@@ -486,6 +530,11 @@ int main(int argc, char **argv)
                 behind_barrier(&a);
         }
         undefined(&a);
+        cl_device_type type = 0;
+        OK(clGetDeviceInfo(a.devices[0], CL_DEVICE_TYPE, sizeof(type), &type, NULL));
+        CHECK(warnings(argv[0], "changes") == (type == CL_DEVICE_TYPE_CPU));
+        CHECK(warnings(argv[0], "maps") == 0 && warnings(argv[0], "reads") == 0 &&
+              warnings(argv[0], "nothing") == 0);
         for (int release = 0; release < 2; release++) {
                 from_two_threads(&a, CL_COMPLETE, release);
                 from_two_threads(&a, -7, release);

@@ -405,6 +405,11 @@ static void as_host_memory(struct api *a, cl_program program)
         run(q, add, 16);
         OK(clFinish(q));
         OK(clSetKernelArg(add, 1, sizeof(cl_uint), small));
+        /* Values of a wrong size are not read. */
+        static const size_t wrong[] = { 5, 64 << 10, 1 << 30, SIZE_MAX };
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+                for (cl_uint arg = 0; arg < 2; arg++)
+                        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(add, arg, wrong[i], small));
         run(q, add, 16);
         OK(clFinish(q));
         OK(mem_fill(q, p, small, 4, N * 4, 0, NULL, NULL));

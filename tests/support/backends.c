@@ -57,7 +57,8 @@ int open_backend(const struct backend_ops *ops, const char *devices, unsigned pl
 {
         struct config_options options = { .values = { [CONFIG_devices] = devices,
                                                       [CONFIG_almaif] = backend_places[place],
-                                                      [CONFIG_clear_memory] = backends_clear } };
+                                                      [CONFIG_clear_memory] = backends_clear,
+                                                      [CONFIG_driver_calls] = "thread" } };
         struct backend_params params = { .options = &options,
                                          .parts = backend_parts,
                                          .complete = on_complete };
@@ -74,7 +75,8 @@ struct backend_queue *fixture_queue(struct fixture *f, cl_command_queue_properti
 static int set_up(void **state, const struct backend_ops *ops)
 {
         static struct fixture f;
-        f = (struct fixture){ .ops = ops, .native = ops == &backend_native };
+        f = (struct fixture){ .ops = ops,
+                              .native = ops == &backend_native || ops == &backend_threaded };
         atomic_store(&reports_inside, 0);
         if (open_backend(ops, NULL, 0, &f.b) == 0)
                 f.queue = fixture_queue(&f, 0);
@@ -90,6 +92,11 @@ int set_up_reference(void **state)
 int set_up_native(void **state)
 {
         return set_up(state, &backend_native);
+}
+
+int set_up_threaded(void **state)
+{
+        return set_up(state, &backend_threaded);
 }
 
 static int set_up_emulated(void **state, const struct backend_ops *ops)

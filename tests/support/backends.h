@@ -2,6 +2,7 @@
  * The backends are:
  * - the reference;
  * - the native one with this host's implementations (skipped without an OpenCL implementation);
+ * - the native one behind a thread;
  * - AlmaIF over emulated accelerators;
  * - the composite of the reference and these accelerators.
  *
@@ -13,6 +14,7 @@
 
 #include "backend/backend.h"
 #include "backend/reference/reference.h"
+#include "backend/threaded.h"
 #include "support/accelerator.h"
 #include "support/check.h"
 
@@ -59,6 +61,7 @@ struct backend_queue *fixture_queue(struct fixture *f, cl_command_queue_properti
 
 int set_up_reference(void **state);
 int set_up_native(void **state);
+int set_up_threaded(void **state);
 int set_up_almaif(void **state);
 /* The reference's devices, and behind them an accelerator. */
 int set_up_composite(void **state);
@@ -135,7 +138,13 @@ struct bytes arg_info(struct bytes kernel, unsigned index);
 /* ---- the matrix --------------------------------------------------------------------------------- */
 
 /* A test over each backend, or over one. */
-#define ALL(test)                                                                 \
+#define ALL(test)                                                          \
+        AT_ONCE(test),                                                     \
+        {                                                                  \
+                "threaded: " #test, test, set_up_threaded, tear_down, NULL \
+        }
+/* Claims about the results of operations, which the thread has later. */
+#define AT_ONCE(test)                                                             \
         { "reference: " #test, test, set_up_reference, tear_down, NULL },         \
                 { "almaif: " #test, test, set_up_almaif, tear_down, NULL },       \
                 { "composite: " #test, test, set_up_composite, tear_down, NULL }, \

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""readme.py BUILD: runs the commands of README.md on bare Debian systems, whose root folders it makes in BUILD. One
-system has a clone of this repository, the other only the packages that the first one builds. Network namespaces are
-the hosts gpu1, gpu2 and the one with the program.
+"""readme.py BUILD [SUITE]: runs the commands of README.md on bare Debian systems, whose root folders it makes in BUILD.
+SUITE is Debian's name of a release; without it, bookworm, which README.md names. One system has a clone of this
+repository, the other only the packages that the first one builds. Network namespaces are the hosts gpu1, gpu2 and the
+one with the program.
 
 Each line of a block that begins with ```sh is a command, and is run as it stands there, apart from REPLACED. A claim
 needs the claims before it. Status 77: such systems can't be made here."""
@@ -30,7 +31,7 @@ REPLACED = {
 NOT_RUN = "./check"  # it runs this test
 INSTALLING = "cmake ", "cpack ", "apt "  # in the section "Use"
 
-SUITE = "bookworm"  # README.md names Debian 12
+SUITE = sys.argv[2] if len(sys.argv) > 2 else "bookworm"
 SERVERS = "gpu1", "gpu2"
 HOSTS = "program", *SERVERS
 CLONE = "/home/user/spancl"
@@ -254,4 +255,5 @@ if __name__ == "__main__":
     OTHER = System("other", BUILT.root)
     for one in BUILT, OTHER:
         one.mount()
+    del sys.argv[2:]  # no names of claims
     sys.exit(claims.run(globals(), chained=True))

@@ -155,8 +155,8 @@ TEST(builds_run_beside_commands)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                ALL(a_kernel_runs_with_its_arguments), ALL(wrong_arguments_are_refused),
-                ALL(a_failed_build_has_a_log),         ALL(a_build_describes_its_kernels),
+                ALL(a_kernel_runs_with_its_arguments), AT_ONCE(wrong_arguments_are_refused),
+                AT_ONCE(a_failed_build_has_a_log),     ALL(a_build_describes_its_kernels),
                 ALL(kernels_without_arguments_build),  ALL(builds_run_beside_commands),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

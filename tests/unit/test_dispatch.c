@@ -9,9 +9,8 @@
 #include "base/mem.h"
 
 static const char *const names[] = {
-#define CORE(major, minor, name)   #name,
-#define TAGGED(major, minor, name) #name,
-#define EXT(extension, name)       #name,
+#define CORE(major, minor, name) #name,
+#define EXT(extension, name)     #name,
 #define WINDOWS(extension, name)
 #include "api/dispatch.def"
 };

@@ -99,11 +99,27 @@ static bool shares_context(const struct icd_platform *p, enum backend_contexts c
         return quirks_find(p->name, p->version_text)->contexts == CONTEXTS_PLATFORM;
 }
 
+/* Is the platform one of those to open? */
+static bool is_wanted(const struct icd_platform *p, const struct backend_params *params)
+{
+        enum backend_driver_calls how = config_option_number(params->options, CONFIG_driver_calls);
+        bool blocks = how == DRIVER_CALLS_AUTO
+                              ? quirks_find(p->name, p->version_text)->calls == CALLS_BLOCK
+                              : how == DRIVER_CALLS_THREAD;
+        return params->calls == BACKEND_CALLS_ANY ||
+               blocks == (params->calls == BACKEND_CALLS_BLOCK);
+}
+
 static void add_platform(struct backend *b, const struct icd_platform *p,
                          const struct backend_params *params, unsigned *number)
 {
         cl_device_id ids[DEVICES_MAX];
         unsigned numbers[DEVICES_MAX];
+        if (!is_wanted(p, params)) {
+                b->left_out = true;
+                *number += list_devices(p, ids);
+                return;
+        }
         unsigned count = choose_devices(p, config_option_text(params->options, CONFIG_devices),
                                         number, ids, numbers);
         bool together = count == 1 ||
@@ -197,6 +213,11 @@ static int native_open(const struct backend_params *params, struct backend **ret
                 completion_flags_begin(b, &b->domains[i]);
         *ret = steal(b);
         return 0;
+}
+
+static bool native_leaves_out(const struct backend *b)
+{
+        return b->left_out;
 }
 
 static unsigned native_device_count(struct backend *b)
@@ -476,6 +497,7 @@ const struct backend_ops backend_native = {
         .open = native_open,
         .close = native_close,
         .domain_count = native_domain_count,
+        .leaves_out = native_leaves_out,
         .device = {
                 .count = native_device_count,
                 .domain = native_device_domain,

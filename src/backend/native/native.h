@@ -79,6 +79,7 @@ struct backend {
         /* These grow with sub-devices, under the engine's lock; entries stay where they are. */
         atomic_uint domain_count, device_count;
         size_t device_room;
+        bool left_out; /* there are platforms that backend_params.calls left out */
 
         /* The engine's lock guards these. */
         struct notifier **

@@ -37,6 +37,8 @@ static const struct quirks table[] = {
                      DEVICE_ACCEPTS_IMAGE_PITCH_UNUSED | DEVICE_ACCEPTS_IMAGE_ROW_ODD |
                      DEVICE_ACCEPTS_IMAGE_SLICE_ODD | DEVICE_ACCEPTS_IMAGE_PARENT_FLAGS |
                      DEVICE_ACCEPTS_MAP_NO_PITCH | DEVICE_ACCEPTS_SVM_PAGES },
+        /* 21.10 runs kernels inside clFlush, and inside blocking transfers. */
+        { "Oclgrind", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_SAME, .calls = CALLS_BLOCK },
         { "", "", ARG_INFO_RETRY, COMPLETION_CALLBACK, REBUILD_SAME },
 };
 

@@ -86,6 +86,12 @@ enum queues {
         QUEUES_STAY, /* it may hang: use the queues again */
 };
 
+/* How long clEnqueue* and clFlush take. */
+enum calls {
+        CALLS_RETURN, /* they only enqueue */
+        CALLS_BLOCK,  /* they may run kernels: a thread makes all calls (backend/threaded.h) */
+};
+
 struct quirks {
         const char *platform; /* part of CL_PLATFORM_NAME; "" matches all */
         const char *version;  /* part of CL_PLATFORM_VERSION; "" matches all */
@@ -102,6 +108,7 @@ struct quirks {
         enum marker marker;
         enum given_memory given_memory;
         enum queues queues;
+        enum calls calls;
         /* DEVICE_ACCEPTS_* (proto/info.h): as seen with tests/refusals. */
         unsigned accepts;
 };

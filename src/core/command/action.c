@@ -5,6 +5,7 @@
 #include "core/command/enqueue.h"
 #include "core/command/transfer.h"
 #include "core/memory/content_size.h"
+#include "core/memory/host_watch.h"
 #include "core/memory/mem.h"
 
 /* ---- messages ------------------------------------------------------------------------------- */
@@ -102,6 +103,8 @@ cl_int action_enqueue(const struct enqueue *q, const struct action *a)
         size_t content = kind->content ? (size_t)(a->from.bytes.end - a->from.bytes.begin) : 0;
         struct command m;
         int r = command_begin(&m, q);
+        if (kind->bulk)
+                host_watch_end(from ? from : to);
         if (r == 0 && from)
                 r = command_use(&m, a->from.named, a->from.bytes, true);
         if (r == 0 && to)

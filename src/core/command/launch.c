@@ -9,6 +9,7 @@
 #include "core/handle.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/memory/host_watch.h"
 #include "core/memory/mem.h"
 #include "core/memory/sampler.h"
 #include "core/memory/svm.h"
@@ -136,6 +137,8 @@ int command_use_args(struct command *m, cl_kernel k)
                         continue;
                 cl_mem svm = svm_arg(k, &k->args[i]), mem = svm ? svm : k->args[i].mem;
                 cl_sampler sampler = k->args[i].sampler;
+                if (mem && mem->host_ptr && !m->enqueue->record)
+                        host_watch_launch(mem, m->queue->device);
                 r = mem ? command_use(m, mem, mem_all(mem), true) : 0;
                 if (r == 0 && sampler)
                         r = sampler_declare(sampler, m->server);

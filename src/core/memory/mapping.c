@@ -10,6 +10,7 @@
 #include "core/command/transfer.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
+#include "core/memory/host_watch.h"
 #include "core/memory/image.h"
 #include "core/memory/mem.h"
 #include "core/memory/placement.h"
@@ -27,6 +28,7 @@ static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping
                 return NULL;
         }
         map->mem = m;
+        host_watch_end(m);
         list_init(&map->link);
         list_append(&mem_root(m)->mappings, &map->link);
         m->map_count++;

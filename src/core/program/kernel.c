@@ -336,6 +336,12 @@ static bool value_fits(const struct _cl_kernel *k, const struct kernel_arg_info 
                context_accepts(k->program->context, DEVICE_ACCEPTS_VECTOR_ARG_SHORT);
 }
 
+bool kernel_arg_fits(const struct _cl_kernel *k, cl_uint index, size_t size)
+{
+        return index < k->info->arg_count &&
+               (size == sizeof(cl_mem) || value_fits(k, &k->info->args[index], size));
+}
+
 int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
 {
         /* CL_INVALID_ARG_INDEX if arg_index is not a valid argument index. */

@@ -16,6 +16,9 @@ SP_NODISCARD int kernel_clone(cl_kernel from, cl_kernel *ret) REQUIRES(client_he
 /* The application's last reference went: the program may be built again. Drops the hold. */
 void kernel_release(cl_kernel k) REQUIRES(client_held);
 
+/* False: the argument can't have this size, so that kernel_set_arg does not read the value. */
+bool kernel_arg_fits(const struct _cl_kernel *k, cl_uint index, size_t size);
+
 /* clSetKernelArg behind its handle check: SP_E_NOMEM or what clSetKernelArg returns. */
 SP_NODISCARD int kernel_set_arg(cl_kernel k, cl_uint index, size_t size, const void *value)
         REQUIRES(client_held);

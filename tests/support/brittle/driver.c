@@ -21,6 +21,8 @@
  * out of order. Its kernels and transfers do not return (HOW is `hang`), fail (`fail`) or end the
  * process (`crash`), or its fills do nothing (`lie`).
  *
+ * BRITTLE_NAME: the platform's name, if the server shall know it for another driver's.
+ *
  * BRITTLE_MIB: the device's memory. One thread at a time is in a function that counts (`lock`). */
 #include <CL/cl_icd.h>
 #include <dlfcn.h>
@@ -493,10 +495,11 @@ static cl_int CL_API_CALL device_info(cl_device_id d, cl_device_info name, size_
 static cl_int CL_API_CALL platform_info(cl_platform_id p, cl_platform_info name, size_t size,
                                         void *value, size_t *ret_size)
 {
-        static const char text[] = "NVIDIA CUDA, or something with its habits";
+        const char *text = getenv("BRITTLE_NAME");
+        text = text ? text : "NVIDIA CUDA, or something with its habits";
         (void)p;
         if (name == CL_PLATFORM_NAME)
-                return answer(text, sizeof(text), size, value, ret_size);
+                return answer(text, strlen(text) + 1, size, value, ret_size);
         return base.clGetPlatformInfo(platform.base, name, size, value, ret_size);
 }
 
