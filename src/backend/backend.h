@@ -52,7 +52,7 @@ enum backend_contexts {
 };
 
 struct backend_params {
-        /* Options that a backend reads when it is opened: --devices, --almaif, --clear-memory,
+        /* Options that a backend reads when it is opened: --devices, --almaif, --media, --clear-memory,
          * --contexts. NULL: the defaults. */
         const struct config_options *options;
         unsigned first_number;                  /* number of its first device, for the filter */
@@ -328,16 +328,16 @@ struct backend_ops {
         } event;
 };
 
-extern const struct backend_ops backend_native, backend_reference, backend_almaif,
+extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_media,
         backend_composite;
 
-/* Find a backend by name ("native", "reference", "almaif"); NULL: no such backend. */
+/* Find a backend by name ("native", "reference", "almaif", "media"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);
 
-enum { BACKEND_PARTS_MAX = 3 };
+enum { BACKEND_PARTS_MAX = 4 };
 
-/* The backend to open for the devices of `ops` and the accelerators of `options` together, and the
- * parts of backend_params that it needs if it is the composite. */
+/* The backend to open for the devices of `ops` together with those of --almaif and --media. *ret_parts
+ * becomes the parts of backend_params that it needs if it is the composite. */
 const struct backend_ops *backend_with(const struct backend_ops *ops,
                                        const struct config_options *options,
                                        const struct backend_ops *ret_parts[BACKEND_PARTS_MAX]);
