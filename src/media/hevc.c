@@ -86,12 +86,15 @@ static bool step(struct codec_decoder *d, enum codec_result *r)
 static enum codec_result run(struct codec_decoder *d, bool open)
 {
         enum codec_result r = CODEC_OK;
-        for (int left; r == CODEC_OK && (left = de265_get_number_of_NAL_units_pending(d->de265));) {
+        for (int left; (left = de265_get_number_of_NAL_units_pending(d->de265));) {
                 (void)step(d, &r);
-                if (r == CODEC_OK && de265_get_number_of_NAL_units_pending(d->de265) >= left)
-                        r = CODEC_DAMAGED;
+                if (r != CODEC_NO_MEMORY && de265_get_number_of_NAL_units_pending(d->de265) < left)
+                        continue;
+                /* It does not go on, and would keep these units and all later ones. */
+                de265_reset(d->de265);
+                return r < 0 ? r : CODEC_DAMAGED;
         }
-        if (r == CODEC_OK && open)
+        if (open)
                 (void)step(d, &r);
         enum codec_result warned = take_warnings(d);
         return r < 0 ? r : warned;

@@ -171,8 +171,9 @@ enum codec_result nal_check_h264(const struct nal *n, const struct codec_limits 
         skip_bits(&b, 1);
         uint64_t width = ((uint64_t)take_number(&b) + 1) * 16;
         uint64_t height = ((uint64_t)take_number(&b) + 1) * 16;
-        if (!take_bit(&b)) /* frame_mbs_only_flag: else the units are those of fields */
-                height *= 2;
+        bool frames = take_bit(&b); /* frame_mbs_only_flag */
+        if (!frames && !b.failed)
+                return CODEC_FORMAT;
         return check(&b, limits, width, height);
 }
 
