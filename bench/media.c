@@ -1,6 +1,7 @@
-/* media CODEC PACKETS ROUNDS: decodes a stream on the first media device, over and over, and prints the
- * seconds of each round, and those of this process's processors. Pictures go to a few buffers in turn; nothing reads them. PACKETS: access
- * units, each behind its size (32 bits). bench/media.py compares with ffmpeg. */
+/* media CODEC PACKETS ROUNDS: decodes a stream on the first media device, over and over. Prints the
+ * seconds of each round, and those of this process's processors. Pictures go to a few buffers in turn;
+ * nothing reads them. PACKETS: access units, each behind its size (32 bits). bench/media.py compares
+ * with ffmpeg. */
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
