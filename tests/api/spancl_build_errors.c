@@ -40,6 +40,10 @@ static void compiling(struct api *a, cl_context other)
                clCompileProgram(p, 0, NULL, "-D", 1, &h, &name, NULL, NULL));
         EXPECT(CL_COMPILE_PROGRAM_FAILURE,
                clCompileProgram(p, 0, NULL, "", 0, NULL, NULL, NULL, NULL));
+        /* The log has the compiler's words, and no note that the server's disk is full. */
+        char log[4096] = "";
+        OK(clGetProgramBuildInfo(p, a->devices[0], CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL));
+        CHECK(strstr(log, "x.h") && !strstr(log, "full"));
         OK(clCompileProgram(p, 0, NULL, "", 1, &h, &name, NULL, NULL));
         OK(clReleaseProgram(foreign));
         OK(clReleaseProgram(h));

@@ -2,6 +2,7 @@
  * come slowly, and the silence of hosts. */
 #include "support/check.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -220,6 +221,24 @@ TEST(a_checked_record_that_comes_slowly_is_no_silence)
 
 /* ---- silence -------------------------------------------------------------------------------- */
 
+/* A connection over TCP within this host. */
+static void tcp_pair(int fds[2])
+{
+        struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        socklen_t size = sizeof(a);
+        int listener = socket(AF_INET, SOCK_STREAM, 0);
+        assert_true(listener >= 0);
+        assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
+        assert_int_equal(listen(listener, 1), 0);
+        assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+        fds[0] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_true(fds[0] >= 0);
+        assert_int_equal(connect(fds[0], (struct sockaddr *)&a, size), 0);
+        fds[1] = accept(listener, NULL, NULL);
+        assert_true(fds[1] >= 0);
+        close(listener);
+}
+
 /* A thread that sends while the owner sleeps learns that nobody will look, once until all is acknowledged. */
 TEST(bytes_that_anyone_sent_are_watched_once_the_owner_has_looked)
 {
@@ -229,7 +248,7 @@ TEST(bytes_that_anyone_sent_are_watched_once_the_owner_has_looked)
         struct conn *conn;
         int fds[2];
         transport_timeout_ms = 1000;
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+        tcp_pair(fds);
         assert_int_equal(session_new(&(struct session_params){ .ops = &ops }, &lanes.session), 0);
         assert_int_equal(conn_from_fd(fds[0], &conn), 0);
         assert_int_equal(link_up(&lanes.links[0], lanes.session, 0, conn, 0), 0);

@@ -1,5 +1,6 @@
 #include "backend/native/room.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +15,25 @@ enum {
 
 void room_note(char text[ROOM_NOTE_MAX])
 {
+        /* In a session's own root, only the folders of the drivers are on the disk: what is above them
+         * is a file system of 1 MiB, which is always nearly full. */
         static const struct {
-                const char *variable, *what;
+                const char *variable, *folder, *what;
         } folders[] = {
-                { "TMPDIR", "temporary files" },
-                { "POCL_CACHE_DIR", "compiled programs" },
-                { "XDG_CACHE_HOME", "compiled programs" },
-                { "CUDA_CACHE_PATH", "compiled programs" },
+                { "TMPDIR", "", "temporary files" },
+                { "POCL_CACHE_DIR", "", "compiled programs" },
+                { "XDG_CACHE_HOME", "/pocl", "compiled programs" },
+                { "CUDA_CACHE_PATH", "", "compiled programs" },
         };
         *text = 0;
         for (size_t i = 0; i < array_size(folders); i++) {
                 uint64_t left;
                 bool names;
-                const char *path = secure_getenv(folders[i].variable);
-                if (!path || !folder_room(path, &left, &names))
+                char path[PATH_MAX];
+                const char *base = secure_getenv(folders[i].variable);
+                if (!base ||
+                    snprintf(path, sizeof(path), "%s%s", base, folders[i].folder) >= PATH_MAX ||
+                    !folder_room(path, &left, &names))
                         continue;
                 if (left >= LITTLE && names)
                         continue;
