@@ -34,6 +34,7 @@ ALLOWED = {
     "session": {"base", "proto", "session"},
     "transport": {"base", "transport"},
     "tls": {"base"},
+    "media": {"base", "media"},
     "backend": {"base", "backend"},
     "loop": {"base", "config", "proto", "session", "transport", "loop"},
     "engine": {"base", "proto", "session", "engine"},
@@ -47,6 +48,7 @@ ALLOWED = {
 HEADERS = {
     "os": {"base/status.h"},
     "tls": {"transport/crypto.h"},
+    "media": {"backend/media/codec.h"},
     "transport": {"config/variables.h"},
     "sandbox": {"transport/fabric.h"},
     "backend": {"config/options.h", "proto/args.h", "proto/image.h", "proto/info.h"},
@@ -62,7 +64,7 @@ HEADERS = {
 # program that stands in for an accelerator in tests.
 SYSTEMS = ("os", "os/net", "os/process", "sandbox", "sandbox/attacks", "daemon/linux", "emulator")
 LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h", "opendht/"), "transport": ("rdma/",), "backend": ("xrt/",),
-             "tls": ("openssl/", "intel-ipsec-mb.h")}
+             "tls": ("openssl/", "intel-ipsec-mb.h"), "media": ("dav1d/", "wels/", "libde265/")}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"

@@ -43,9 +43,9 @@ packages_needs() {
 }
 
 # The products and their optional parts need these; cpack needs dpkg-dev and file.
-packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev libssl-dev libfabric-dev libavahi-client-dev libc-ares-dev dpkg-dev file"
+packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev libssl-dev libfabric-dev libavahi-client-dev libc-ares-dev libdav1d-dev libopenh264-dev libde265-dev dpkg-dev file"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
-packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml dbus avahi-daemon avahi-utils dnsmasq-base libopendht-c-dev tmux"
+packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml dbus avahi-daemon avahi-utils dnsmasq-base libopendht-c-dev tmux ffmpeg"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
 # The compiler for another processor, and its emulator (tests/cross).
@@ -57,7 +57,7 @@ packages_riscv="qemu-system-misc"
 packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
 # tests/system/readme.py makes bare systems with these.
 packages_bare="mmdebstrap git"
-packages_thirdparty="clpeak hashcat ffmpeg clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"
+packages_thirdparty="clpeak hashcat clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"
 # Other native implementations. Only the dependencies of Mesa's are installed: tests/run/with-platforms unpacks it.
 packages_native="oclgrind"
 packages_native_needs="mesa-opencl-icd"

@@ -62,7 +62,7 @@ enum backend_calls {
 enum backend_driver_calls { DRIVER_CALLS_AUTO, DRIVER_CALLS_DIRECT, DRIVER_CALLS_THREAD };
 
 struct backend_params {
-        /* Options that a backend reads when it is opened: --devices, --almaif, --clear-memory,
+        /* Options that a backend reads when it is opened: --devices, --almaif, --media, --clear-memory,
          * --contexts, --driver-calls. NULL: the defaults. */
         const struct config_options *options;
         unsigned first_number;                  /* number of its first device, for the filter */
@@ -342,13 +342,13 @@ struct backend_ops {
         } event;
 };
 
-extern const struct backend_ops backend_native, backend_reference, backend_almaif,
+extern const struct backend_ops backend_native, backend_reference, backend_almaif, backend_media,
         backend_composite;
 
-/* Find a backend by name ("native", "reference", "almaif"); NULL: no such backend. */
+/* Find a backend by name ("native", "reference", "almaif", "media"); NULL: no such backend. */
 const struct backend_ops *backend_find(const char *name);
 
-enum { BACKEND_PARTS_MAX = 4 };
+enum { BACKEND_PARTS_MAX = 5 }; /* with a NULL behind them */
 
 /* Open the devices of `ops` and the accelerators of the options together, and native
  * implementations whose calls block behind a thread. `calls` and `parts` of `params` are not read.

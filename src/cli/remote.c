@@ -202,7 +202,7 @@ int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **r
         if (!status && spec->accelerators)
                 status = config_accelerators(&r->accelerators, &error);
         if (!status && spec->in_process) {
-                config_local_options(r->accelerators, &r->options);
+                config_local_options(r->accelerators, spec->accelerators, &r->options);
                 r->options.options.values[CONFIG_devices] = spec->devices;
                 status = server_loop_new(
                         &(struct server_loop_params){ .options = &r->options.options,

@@ -155,7 +155,8 @@ static int parse_in_process(struct server_spec *s, const char *p, size_t n)
                 n -= prefix + 1;
                 if (!((n == 6 && !memcmp(backend, "native", 6)) ||
                       (n == 9 && !memcmp(backend, "reference", 9)) ||
-                      (n == 6 && !memcmp(backend, "almaif", 6))))
+                      (n == 6 && !memcmp(backend, "almaif", 6)) ||
+                      (n == 5 && !memcmp(backend, "media", 5))))
                         return SP_E_INVAL;
         } else {
                 n = strlen(backend);

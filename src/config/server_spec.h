@@ -17,10 +17,10 @@ struct server_spec {
         char *name;      /* as it was written, without devices and peer host: for messages */
         bool implied;    /* not named: the default when nothing is configured */
         bool in_process; /* the client's own devices */
-        bool accelerators; /* it also has the devices of config_accelerators: the first in_process server */
+        bool accelerators; /* it also has config_accelerators' devices and the media device: the first in_process server */
         char *address; /* of the transport: "tcp:HOST:PORT", "tls:HOST:PORT", "loopback:HOST:PORT",
                                "vsock:CID:PORT", "vsock-plain:CID:PORT", "unix:PATH"; NULL if in_process */
-        char *backend; /* in_process: "native", "reference" or "almaif"; else NULL */
+        char *backend; /* in_process: "native", "reference", "almaif" or "media"; else NULL */
         char *devices; /* "0,2", as it was written; NULL: all */
         unsigned *device_list;
         size_t device_count; /* 0: all */

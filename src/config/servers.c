@@ -65,10 +65,10 @@ int config_accelerators(char **ret, char **ret_error)
         return *ret ? 0 : SP_E_NOMEM;
 }
 
-/* Accelerators are devices of this process. Without an in-process server they get one of their own. */
+/* Accelerators and the media device are devices of this process. Without an in-process server they get
+ * one of their own. */
 int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error)
 {
-        static const char alone[] = "in-process:almaif";
         struct server_specs all;
         char *accelerators = NULL;
         bool here = false;
@@ -78,8 +78,12 @@ int config_servers(struct server_spec **ret, size_t *ret_count, char **ret_error
         for (size_t i = 0; i < all.count; i++)
                 here |= all.specs[i].in_process;
         r = config_accelerators(&accelerators, ret_error);
-        if (!r && accelerators && !here)
-                r = server_specs_add(&all, alone, sizeof(alone) - 1, "SPANCL_ALMAIF", ret_error);
+        const char *alone = accelerators                         ? "in-process:almaif"
+                            : config_is_set(CONFIG_client_media) ? "in-process:media"
+                                                                 : NULL;
+        if (!r && alone && !here)
+                r = server_specs_add(&all, alone, strlen(alone),
+                                     accelerators ? "SPANCL_ALMAIF" : "SPANCL_MEDIA", ret_error);
         mem_free(accelerators);
         if (r < 0) {
                 config_servers_free(all.specs, all.count);

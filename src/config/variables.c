@@ -70,10 +70,13 @@ static const char *copy(enum config_id id, char *to, size_t size)
         return to;
 }
 
-void config_local_options(const char *accelerators, struct config_local *ret)
+void config_local_options(const char *accelerators, bool media, struct config_local *ret)
 {
         ret->options = (struct config_options){
                 .values = { [CONFIG_almaif] = accelerators,
+                            [CONFIG_media] = media ? copy(CONFIG_client_media, ret->media,
+                                                          sizeof(ret->media))
+                                                   : NULL,
                             [CONFIG_cache_size] = copy(CONFIG_client_cache_size, ret->cache_size,
                                                        sizeof(ret->cache_size)),
                             [CONFIG_contexts] = copy(CONFIG_client_contexts, ret->contexts,

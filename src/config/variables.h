@@ -33,11 +33,13 @@ void config_place(enum config_id id, char *ret, size_t size);
 struct config_local {
         struct config_options options;
         char cache_size[24], contexts[24], compression[24]; /* longer ones are not allowed anyway */
+        char media[80];
 };
 
 /* Fill the options: the values of the client's variables, and none for links that can be lost.
- * `accelerators`, NULL for none, is borrowed. `*ret` stays in its place while it is used. */
-void config_local_options(const char *accelerators, struct config_local *ret);
+ * `accelerators`, NULL for none, is borrowed. `media`: also the media device. `*ret` stays in its
+ * place while it is used. */
+void config_local_options(const char *accelerators, bool media, struct config_local *ret);
 
 /* Find the folder of this user's configuration and keys: spancl in XDG_CONFIG_HOME or ~/.config. SP_E_NOENT:
  * there is no home, or the program runs with more rights than its user (AT_SECURE); SP_E_LIMIT: the path does

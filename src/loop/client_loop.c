@@ -130,7 +130,7 @@ static int start_local(struct io_link *l, struct dial_reply *reply)
                 return r;
         }
         char cache[PATH_MAX];
-        config_local_options(l->accelerators, &l->options);
+        config_local_options(l->accelerators, l->spec->accelerators, &l->options);
         bool cached = config_option_number(&l->options.options, CONFIG_cache_size);
         struct server_loop_params params = {
                 .options = &l->options.options,

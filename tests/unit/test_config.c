@@ -396,7 +396,7 @@ static void an_engine_in_the_client_has_options_of_its_variables(void **state)
         const struct config_options *o = &local.options;
         setenv("SPANCL_CONTEXTS", "device", 1);
         setenv("SPANCL_CACHE_SIZE", "3", 1);
-        config_local_options("emu:x", &local);
+        config_local_options("emu:x", true, &local);
         setenv("SPANCL_CONTEXTS", "platform", 1); /* too late */
         assert_int_equal(config_option_number(o, CONFIG_contexts), 2);
         assert_int_equal(config_option_number(o, CONFIG_cache_size), 3);
@@ -405,7 +405,7 @@ static void an_engine_in_the_client_has_options_of_its_variables(void **state)
         assert_string_equal(config_option_text(o, CONFIG_devices), "");
         unsetenv("SPANCL_CONTEXTS");
         unsetenv("SPANCL_CACHE_SIZE");
-        config_local_options(NULL, &local);
+        config_local_options(NULL, false, &local);
         assert_int_equal(config_option_number(o, CONFIG_contexts), 0);
         assert_string_equal(config_option_text(o, CONFIG_almaif), "");
         assert_int_equal(config_option_number(NULL, CONFIG_linger), 60);

@@ -28,16 +28,24 @@ struct registry_arg {
         enum registry_access access;
 };
 
+/* State that kernels of a device attach to a buffer. It is freed with the buffer. */
+struct registry_attachment {
+        void *data;
+        void (*free)(void *data); /* NULL: nothing is attached */
+};
+
 /* The value of an argument when the kernel runs. */
 struct registry_value {
         void *data; /* buffer: its bytes, NULL for a null buffer; value: the value */
         size_t size;
+        struct registry_attachment *attachment; /* of a buffer that was created as a whole */
 };
 
 struct registry_launch {
         unsigned dims;
         size_t offset[3], global[3]; /* unused dimensions: 0 and 1; the product fits into size_t */
         struct registry_value args[REGISTRY_ARGS_MAX];
+        void *user; /* of the device (reference_devices); NULL on others */
 };
 
 struct registry_kernel {

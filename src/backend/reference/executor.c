@@ -30,14 +30,16 @@ static cl_int run_kernel(struct ref_command *k)
         launch.dims = k->c.dims;
         memcpy(launch.offset, k->offset, sizeof(launch.offset));
         memcpy(launch.global, k->global, sizeof(launch.global));
+        launch.user = k->queue->backend->devices.user;
         for (unsigned i = 0; i < k->arg_count; i++) {
                 struct backend_buffer *m = k->args[i].buffer;
                 struct registry_value *v = &launch.args[i];
                 *v = (struct registry_value){ 0 };
                 if (!k->kernel->args[i].buffer)
-                        *v = (struct registry_value){ &k->args[i].value, 8 };
+                        *v = (struct registry_value){ &k->args[i].value, 8, NULL };
                 else if (m)
-                        *v = (struct registry_value){ m->data, m->size };
+                        *v = (struct registry_value){ m->data, m->size,
+                                                      m->parent ? NULL : &m->attachment };
         }
         return k->kernel->run(&launch);
 }
@@ -96,6 +98,8 @@ static bool after_all(const struct ref_command *k)
 /* May `k` run, given what is pending before it? */
 static bool command_ready(struct backend *b, const struct ref_command *k) REQUIRES(b->lock)
 {
+        if (k->running)
+                return false;
         for (size_t i = 0; i < k->c.dep_count; i++)
                 if (k->deps[i]->status > CL_COMPLETE)
                         return false;
@@ -119,7 +123,8 @@ static uint64_t next_random(uint64_t *state)
         return *state;
 }
 
-/* The next command to run; it stays in the list. The oldest is always ready. */
+/* The next command to run; it stays in the list. The oldest that does not run is ready, unless one
+ * that runs holds it up. */
 static struct ref_command *choose(struct backend *b) REQUIRES(b->lock)
 {
         struct ref_command *ready[LOOK_AHEAD];
@@ -128,7 +133,7 @@ static struct ref_command *choose(struct backend *b) REQUIRES(b->lock)
         {
                 if (command_ready(b, k))
                         ready[count++] = k;
-                if (!b->random || ++seen == LOOK_AHEAD)
+                if ((count && !b->random) || ++seen == LOOK_AHEAD)
                         break;
         }
         if (!count)
@@ -136,11 +141,11 @@ static struct ref_command *choose(struct backend *b) REQUIRES(b->lock)
         return ready[count > 1 ? next_random(&b->random) % count : 0];
 }
 
-/* Run one command and report it. False: none is ready, or somebody else is executing. The lock is
- * released while it works. */
+/* Run one command and report it. False: none is ready, or all executors work. The lock is released
+ * while it works. */
 static bool execute_one(struct backend *b) REQUIRES(b->lock)
 {
-        struct ref_command *k = b->executing ? NULL : choose(b);
+        struct ref_command *k = b->executing < b->devices.executors ? choose(b) : NULL;
         if (!k)
                 return false;
         cl_int status = CL_SUCCESS;
@@ -153,7 +158,8 @@ static bool execute_one(struct backend *b) REQUIRES(b->lock)
                 status = CL_OUT_OF_RESOURCES;
         struct backend_times times = { .submit_ns = k->submit_ns,
                                        .start_ns = executor_clock_ns(b) };
-        b->executing = true;
+        b->executing++;
+        k->running = true;
         lock_release(&b->lock);
 
         if (status == CL_SUCCESS)
@@ -164,7 +170,9 @@ static bool execute_one(struct backend *b) REQUIRES(b->lock)
         k->event.status = status;
         *failed |= b->failure_stays && status < 0;
         list_remove(&k->link);
-        b->executing = false;
+        b->executing--;
+        if (b->thread_count > 1)
+                condition_broadcast(&b->changed);
         lock_release(&b->lock);
 
         if (!(k->queue->props & CL_QUEUE_PROFILING_ENABLE))
@@ -206,11 +214,14 @@ int executor_start(struct backend *b)
 {
         lock_init(&b->lock);
         condition_init(&b->changed);
-        if (b->manual || thread_start_with_signals(&b->thread, thread_main, b) == 0)
-                return 0;
-        condition_fini(&b->changed);
-        lock_fini(&b->lock);
-        return SP_E_NOMEM;
+        while (!b->manual && b->thread_count < b->devices.executors) {
+                if (thread_start_with_signals(&b->threads[b->thread_count], thread_main, b)) {
+                        executor_stop(b);
+                        return SP_E_NOMEM;
+                }
+                b->thread_count++;
+        }
+        return 0;
 }
 
 void executor_stop(struct backend *b)
@@ -220,9 +231,10 @@ void executor_stop(struct backend *b)
         } else {
                 lock_take(&b->lock);
                 b->stop = true;
-                condition_signal(&b->changed);
+                condition_broadcast(&b->changed);
                 lock_release(&b->lock);
-                thread_join(b->thread);
+                for (unsigned i = 0; i < b->thread_count; i++)
+                        thread_join(b->threads[i]);
         }
         condition_fini(&b->changed);
         lock_fini(&b->lock);

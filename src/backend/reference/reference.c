@@ -1,5 +1,5 @@
-/* The reference backend: devices in software that execute the built-in kernels of registry.def with no
- * OpenCL at all. Each device is a domain of its own. */
+/* The reference backend: devices in software that execute built-in kernels with no OpenCL at all. Each
+ * device is a domain of its own. */
 #include "backend/reference/reference.h"
 
 #include <stdio.h>
@@ -10,10 +10,12 @@
 #include "backend/builtin/devinfo.h"
 #include "backend/emit.h"
 #include "backend/filter.h"
+#include "backend/media/media.h"
 #include "backend/reference/executor.h"
 #include "backend/reference/submit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/once.h"
 #include "os/vm.h"
 
 enum { KERNELS_MAX = 64, NAME_SIZE = 32 };
@@ -63,6 +65,8 @@ void ref_buffer_release(struct backend_buffer *m)
                 vm_unmap((uint64_t)(uintptr_t)m->data, m->size);
         else
                 mem_free(m->data);
+        if (m->attachment.free)
+                m->attachment.free(m->attachment.data);
         mem_free(m);
 }
 
@@ -80,31 +84,27 @@ void ref_event_release(struct backend_event *e)
 
 /* ---- the backend ---------------------------------------------------------------------------- */
 
-static void name_of(unsigned number, char name[NAME_SIZE])
+static void name_of(const struct reference_devices *d, unsigned number, char name[NAME_SIZE])
 {
-        snprintf(name, NAME_SIZE, "SpanCL reference %u", number);
+        if (d->count > 1)
+                snprintf(name, NAME_SIZE, "%s %u", d->name, number);
+        else
+                snprintf(name, NAME_SIZE, "%s", d->name);
 }
 
-/* The whole table. */
-static size_t all_kernels(const struct registry_kernel *ret[KERNELS_MAX])
-{
-        size_t n = 0;
-        while (n < KERNELS_MAX && (ret[n] = registry_at(n)))
-                n++;
-        return n;
-}
-
-static int ref_open(const struct backend_params *params, struct backend **ret)
+int reference_open(const struct backend_params *params, const struct reference_devices *devices,
+                   struct backend **ret)
 {
         struct backend *b = mem_zalloc(sizeof(*b));
         if (!b)
                 return SP_E_NOMEM;
         b->complete = params->complete;
         b->user = params->user;
+        b->devices = *devices;
         b->first_number = params->first_number;
-        for (unsigned i = 0; i < DEVICES; i++) {
+        for (unsigned i = 0; i < devices->count; i++) {
                 char name[NAME_SIZE];
-                name_of(i, name);
+                name_of(devices, i, name);
                 if (filter_match(config_option_text(params->options, CONFIG_devices),
                                  params->first_number + i, CL_DEVICE_TYPE_CUSTOM, name))
                         b->numbers[b->count++] = i;
@@ -120,7 +120,7 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         b->random = backend_reference_seed;
         b->failure_stays = backend_reference_failure_stays;
         b->marker_max = backend_reference_marker_max;
-        b->bytes = backend_reference_bytes;
+        b->bytes = devices->bytes;
         int r = executor_start(b);
         if (r < 0) {
                 mem_free(b);
@@ -128,6 +128,31 @@ static int ref_open(const struct backend_params *params, struct backend **ret)
         }
         *ret = b;
         return 0;
+}
+
+/* The whole table. */
+static struct once table_once = ONCE_INIT;
+static const struct registry_kernel *table[KERNELS_MAX];
+static size_t table_count;
+
+static void fill_table(void)
+{
+        while (table_count < KERNELS_MAX && (table[table_count] = registry_at(table_count)))
+                table_count++;
+}
+
+static int ref_open(const struct backend_params *params, struct backend **ret)
+{
+        once_run(&table_once, fill_table);
+        return reference_open(params,
+                              &(struct reference_devices){ .name = "SpanCL reference",
+                                                           .count = 2,
+                                                           .kernels = table,
+                                                           .kernel_count = table_count,
+                                                           .executors = 1,
+                                                           .svm = true,
+                                                           .bytes = backend_reference_bytes },
+                              ret);
 }
 
 static void ref_close(struct backend *b)
@@ -140,6 +165,8 @@ static void ref_close(struct backend *b)
                 list_remove(&m->link);
                 mem_free(m);
         }
+        if (b->devices.close)
+                b->devices.close(b->devices.user);
         mem_free(b);
 }
 
@@ -158,7 +185,7 @@ static bool ref_device_label(struct backend *b, unsigned device, unsigned *ret_n
 {
         char name[NAME_SIZE];
         *ret_number = b->first_number + b->numbers[device];
-        name_of(b->numbers[device], name);
+        name_of(&b->devices, b->numbers[device], name);
         snprintf(ret_name, size, "%s", name);
         return true;
 }
@@ -168,23 +195,23 @@ static int ref_device_info(struct backend *b, unsigned device, struct buf *out)
         if (device >= b->count)
                 return SP_E_INVAL;
         struct emit e = { .out = out };
-        const struct registry_kernel *kernels[KERNELS_MAX];
-        size_t count = all_kernels(kernels);
-        char name[NAME_SIZE];
-        name_of(b->numbers[device], name);
+        const struct reference_devices *d = &b->devices;
+        char name[NAME_SIZE], version[NAME_SIZE + 16];
+        name_of(d, b->numbers[device], name);
+        snprintf(version, sizeof(version), "OpenCL 3.0 %s", d->name);
         devinfo_device(&e, &(struct devinfo_params){
                                    .name = name,
                                    .vendor = "SpanCL",
-                                   .version = "OpenCL 3.0 SpanCL reference",
-                                   .platform = "SpanCL reference",
+                                   .version = version,
+                                   .platform = d->name,
                                    .vendor_id = 0x5350,
-                                   .compute_units = 1,
+                                   .compute_units = d->executors,
                                    .domain = device,
                                    .buffer_max = MEM_MAX,
                                    .memory = 4 * (cl_ulong)MEM_MAX,
-                                   .svm = true,
-                                   .kernels = kernels,
-                                   .kernel_count = count,
+                                   .svm = d->svm,
+                                   .kernels = d->kernels,
+                                   .kernel_count = d->kernel_count,
                            });
         return e.status;
 }
@@ -352,8 +379,8 @@ static cl_int ref_program_create(struct backend *b, unsigned domain, unsigned ki
         if (!p)
                 return CL_OUT_OF_HOST_MEMORY;
         *p = (struct backend_program){ .backend = b, .domain = domain };
-        const struct registry_kernel *kernels[KERNELS_MAX];
-        cl_int r = builtin_program_init(&p->p, kind, parts, kernels, all_kernels(kernels));
+        cl_int r = builtin_program_init(&p->p, kind, parts, b->devices.kernels,
+                                        b->devices.kernel_count);
         if (r != CL_SUCCESS) {
                 mem_free(p);
                 return r;
@@ -455,60 +482,65 @@ static size_t ref_marker_max(const struct backend_queue *q)
         return q->backend->marker_max;
 }
 
-const struct backend_ops backend_reference = {
-        .name = "reference",
-        .open = ref_open,
-        .close = ref_close,
-        .domain_count = ref_device_count,
-        .device = {
-                .count = ref_device_count,
-                .domain = ref_device_domain,
-                .label = ref_device_label,
-                .info = ref_device_info,
-        },
-        .buffer = {
-                .create = ref_buffer_create,
-                .create_sub = ref_sub_buffer_create,
-                .create_image = builtin_image_create,
-                .release = ref_buffer_release,
-                .bytes = ref_buffer_bytes,
-        },
-        .host_memory = ref_host_memory,
-        .svm = {
-                .create = ref_svm_create,
-                .create_buffer = ref_svm_buffer_create,
-                .release = ref_svm_release,
-        },
-        .sampler = {
-                .create = builtin_sampler_create,
-                .release = builtin_sampler_release,
-        },
-        .queue = {
-                .create = ref_queue_create,
-                .release = ref_queue_release,
-                .flush = ref_queue_flush,
-                .failure_stays = ref_failure_stays,
-                .marker_max = ref_marker_max,
-        },
-        .program = {
-                .create = ref_program_create,
-                .build = ref_program_build,
-                .compile = builtin_program_compile,
-                .link = builtin_program_link,
-                .constant = builtin_program_constant,
-                .binary = builtin_program_binary,
-                .release = ref_program_release,
-        },
-        .kernel = {
-                .create = ref_kernel_create,
-                .set_arg = ref_kernel_set_arg,
-                .query = builtin_kernel_query,
-                .release = ref_kernel_release,
-        },
-        .submit = ref_submit,
-        .event = {
-                .release = ref_event_release,
-                .report = ref_event_report,
-                .status = ref_event_status,
-        },
-};
+/* clang-format off */
+#define OPERATIONS(own_name, own_open) {                                                    \
+        .name = own_name,                                                                   \
+        .open = own_open,                                                                   \
+        .close = ref_close,                                                                 \
+        .domain_count = ref_device_count,                                                   \
+        .device = {                                                                         \
+                .count = ref_device_count,                                                  \
+                .domain = ref_device_domain,                                                \
+                .label = ref_device_label,                                                  \
+                .info = ref_device_info,                                                    \
+        },                                                                                  \
+        .buffer = {                                                                         \
+                .create = ref_buffer_create,                                                \
+                .create_sub = ref_sub_buffer_create,                                        \
+                .create_image = builtin_image_create,                                       \
+                .release = ref_buffer_release,                                              \
+                .bytes = ref_buffer_bytes,                                                  \
+        },                                                                                  \
+        .host_memory = ref_host_memory,                                                     \
+        .svm = {                                                                            \
+                .create = ref_svm_create,                                                   \
+                .create_buffer = ref_svm_buffer_create,                                     \
+                .release = ref_svm_release,                                                 \
+        },                                                                                  \
+        .sampler = {                                                                        \
+                .create = builtin_sampler_create,                                           \
+                .release = builtin_sampler_release,                                         \
+        },                                                                                  \
+        .queue = {                                                                          \
+                .create = ref_queue_create,                                                 \
+                .release = ref_queue_release,                                               \
+                .flush = ref_queue_flush,                                                   \
+                .failure_stays = ref_failure_stays,                                         \
+                .marker_max = ref_marker_max,                                               \
+        },                                                                                  \
+        .program = {                                                                        \
+                .create = ref_program_create,                                               \
+                .build = ref_program_build,                                                 \
+                .compile = builtin_program_compile,                                         \
+                .link = builtin_program_link,                                               \
+                .constant = builtin_program_constant,                                       \
+                .binary = builtin_program_binary,                                           \
+                .release = ref_program_release,                                             \
+        },                                                                                  \
+        .kernel = {                                                                         \
+                .create = ref_kernel_create,                                                \
+                .set_arg = ref_kernel_set_arg,                                              \
+                .query = builtin_kernel_query,                                              \
+                .release = ref_kernel_release,                                              \
+        },                                                                                  \
+        .submit = ref_submit,                                                               \
+        .event = {                                                                          \
+                .release = ref_event_release,                                               \
+                .report = ref_event_report,                                                 \
+                .status = ref_event_status,                                                 \
+        },                                                                                  \
+}
+/* clang-format on */
+
+const struct backend_ops backend_reference = OPERATIONS("reference", ref_open);
+const struct backend_ops backend_media = OPERATIONS("media", media_open);

@@ -1,4 +1,8 @@
-/* Settings of the reference backend for tests and the simulator. They are read when it is opened, and
+/* Devices in software whose built-in kernels are C functions. The backend `reference` has two with the
+ * kernels of registry.def; other backends (media) open devices of their own here, and share all other
+ * operations.
+ *
+ * The variables are settings for tests and the simulator. They are read when a backend is opened, and
  * no thread may open one meanwhile. */
 #ifndef SPANCL_BACKEND_REFERENCE_REFERENCE_H
 #define SPANCL_BACKEND_REFERENCE_REFERENCE_H
@@ -7,7 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct backend;
+#include "backend/backend.h"
+#include "backend/builtin/registry.h"
+
+struct reference_devices {
+        const char *name; /* with a number behind it if there are several */
+        unsigned count;
+        const struct registry_kernel *const *kernels;
+        size_t kernel_count;
+        /* Commands that run at a time, at most 16. With several, kernels run at the same time as
+         * others. */
+        unsigned executors;
+        bool svm;
+        bool bytes; /* buffer.bytes gives buffers' bytes */
+        /* Given to kernels. `close` ends it after the last command; NULL: nothing to end. */
+        void *user;
+        void (*close)(void *user);
+};
+
+/* Open a backend with these devices; kernels and name stay until it is closed. On errors `user` is
+ * still the caller's. SP_E_NODEV: none passes the filter. SP_E_NOMEM. */
+SP_NODISCARD int reference_open(const struct backend_params *params,
+                                const struct reference_devices *devices, struct backend **ret);
 
 /* Commands run only in backend_reference_step, instead of on a thread of the backend. */
 extern bool backend_reference_manual;

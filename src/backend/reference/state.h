@@ -1,11 +1,12 @@
 /* The state that the files of the reference backend share: reference (devices, memory, programs),
  * submit (check and append commands), executor (run commands).
  *
- * Commands wait in one list in the order of submission. One executor at a time takes a command that
- * may run: the backend's thread or backend_reference_step. So runs can be repeated exactly.
+ * Commands wait in one list in the order of submission. Executors take commands that may run: the
+ * backend's threads or backend_reference_step. The reference devices have one executor, so runs can
+ * be repeated exactly.
  *
  * `lock` guards the list, the events' status and the flags; it is a leaf. Buffers' bytes belong to
- * the executor. `complete` is called without the lock. */
+ * the executors. `complete` is called without the lock. */
 #ifndef SPANCL_BACKEND_REFERENCE_STATE_H
 #define SPANCL_BACKEND_REFERENCE_STATE_H
 
@@ -13,33 +14,36 @@
 
 #include "backend/backend.h"
 #include "backend/builtin/program.h"
+#include "backend/reference/reference.h"
 #include "base/list.h"
 #include "os/condition.h"
 #include "os/lock.h"
 #include "os/thread.h"
 
-enum { DEVICES = 2 };
+enum { DEVICES_MAX = 2, EXECUTORS_MAX = 16 };
 
 struct backend {
         void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
         void *user;
-        unsigned numbers
-                [DEVICES]; /* of the devices that passed the filter; index = device = domain */
+        struct reference_devices devices;
+        unsigned
+                numbers[DEVICES_MAX]; /* of those that passed the filter; index = device = domain */
         unsigned count;
         unsigned first_number; /* for the filter */
 
         struct lock lock;
         struct condition changed; /* a command can run, or stop */
-        thread_id thread;
+        thread_id threads[EXECUTORS_MAX];
+        unsigned thread_count;
         bool manual, stop;
-        bool executing;      /* an executor works on a command, outside the lock */
-        struct list pending; /* commands, oldest first; includes the one that is executed */
+        unsigned executing;  /* executors that work on a command, outside the lock */
+        struct list pending; /* commands, oldest first; includes those that are executed */
         uint64_t random;     /* 0: oldest first */
         uint64_t ticks;      /* manual: the clock */
         bool failure_stays;
         size_t marker_max;
-        bool bytes;           /* buffer.bytes gives buffers' bytes */
-        bool failed[DEVICES]; /* domains in which a command has failed */
+        bool bytes;               /* buffer.bytes gives buffers' bytes */
+        bool failed[DEVICES_MAX]; /* domains in which a command has failed */
 
         struct list svms;          /* the engine's lock guards it */
         struct list host_memories; /* as well */
@@ -53,6 +57,7 @@ struct backend_buffer {
         size_t size;
         bool mapped; /* `data` is mapped memory, not mem_alloc's */
         bool bytes;  /* buffer.bytes gives its bytes */
+        struct registry_attachment attachment;
 };
 
 struct backend_queue {
@@ -94,6 +99,7 @@ struct ref_command {
         uint8_t pattern[128];
         uint64_t submit_ns;
         bool reports; /* a marker that reports the status of its only dependency */
+        bool running; /* backend->lock */
         unsigned arg_count;
         struct ref_arg args[]; /* the arguments that the kernel has */
 };

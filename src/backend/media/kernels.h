@@ -1,0 +1,55 @@
+/* The built-in kernels of the media device. */
+#ifndef SPANCL_BACKEND_MEDIA_KERNELS_H
+#define SPANCL_BACKEND_MEDIA_KERNELS_H
+
+#include <stdatomic.h>
+
+#include "backend/builtin/registry.h"
+#include "backend/media/settings.h"
+
+enum { MEDIA_CODECS_MAX = 3 };
+
+/* The user of registry_launch. Executors share it. */
+struct media {
+        struct media_settings settings;
+        const struct codec *codecs[MEDIA_CODECS_MAX]; /* at the place of its kernel; NULL: none */
+        atomic_uint streams;                          /* decoders that are open */
+        const struct registry_kernel *kernels[MEDIA_CODECS_MAX + 1]; /* of the device */
+};
+
+/* The words of a status buffer, 32 bits each. */
+enum media_status {
+        MEDIA_RESULT, /* enum media_result, or the error of the command */
+        MEDIA_WIDTH,
+        MEDIA_HEIGHT,
+        MEDIA_FORMAT,
+        MEDIA_BITS,
+        MEDIA_PICTURES, /* that commands have delivered since the stream began */
+        MEDIA_BYTES,    /* of the picture, also where the buffer is too small for it */
+        MEDIA_RESERVED,
+        MEDIA_STATUS_WORDS,
+};
+
+enum media_result {
+        MEDIA_PICTURE,
+        MEDIA_AGAIN, /* no picture is ready before the next packet */
+        MEDIA_END,   /* the stream was flushed, and all pictures are out */
+};
+
+enum media_format { MEDIA_I420, MEDIA_NV12 };
+
+enum media_flags { MEDIA_RESET = 1 << 0, MEDIA_FLUSH = 1 << 1 };
+
+/* The kernel that decodes with the i-th codec, and the codec's name; NULL past the end. */
+const struct registry_kernel *media_decode_kernel(size_t i, const char **ret_codec);
+
+extern const struct registry_kernel media_convert_kernel;
+
+/* Bytes of a picture without gaps, in any format. */
+static inline size_t media_picture_size(unsigned width, unsigned height, unsigned bits)
+{
+        size_t chroma = ((size_t)width + 1) / 2 * (((size_t)height + 1) / 2);
+        return ((size_t)width * height + 2 * chroma) * (bits > 8 ? 2 : 1);
+}
+
+#endif

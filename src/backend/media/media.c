@@ -1,0 +1,88 @@
+#include "backend/media/media.h"
+
+#include <string.h>
+
+#include "backend/media/kernels.h"
+#include "backend/reference/reference.h"
+#include "base/installed.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/once.h"
+#include "os/process/library.h"
+
+#define LOG    "media"
+#define MODULE "libspancl-media.so"
+
+static struct once once = ONCE_INIT;
+static const struct codec_module *module;
+
+static void load(void)
+{
+        char path[PATH_MAX];
+        if (!installed_find(MODULE, path)) {
+                log_error(LOG, "the media device needs " MODULE ", which is not installed");
+                return;
+        }
+        struct library *m = library_load(path, LIBRARY_FOR_EVER);
+        const struct codec_module *found = m ? library_symbol(m, CODEC_SYMBOL) : NULL;
+        if (!m)
+                log_error(LOG, "cannot load %s: %s", path, library_error());
+        else if (!found || found->version != CODEC_VERSION)
+                log_error(LOG, "%s is of another version", path);
+        else
+                module = found;
+}
+
+static size_t fill(struct media *m)
+{
+        size_t count = 0;
+        const char *name;
+        const struct registry_kernel *k;
+        for (size_t i = 0; (k = media_decode_kernel(i, &name)); i++) {
+                for (const struct codec *const *c = module->codecs; *c; c++)
+                        if (!strcmp((*c)->name, name))
+                                m->codecs[i] = *c;
+                if (m->codecs[i])
+                        m->kernels[count++] = k;
+        }
+        m->kernels[count++] = &media_convert_kernel;
+        return count;
+}
+
+static void media_close(void *user)
+{
+        mem_free(user);
+}
+
+int media_open(const struct backend_params *params, struct backend **ret)
+{
+        const char *text = config_option_text(params->options, CONFIG_media);
+        struct media_settings settings;
+        if (!*text)
+                return SP_E_NODEV;
+        if (media_settings_parse(text, &settings) < 0) {
+                log_error(LOG, "`%s` is neither `on` nor settings (docs/MEDIA.md)", text);
+                return SP_E_NODEV;
+        }
+        once_run(&once, load);
+        if (!module)
+                return SP_E_NODEV;
+        struct media *m = mem_zalloc(sizeof(*m));
+        if (!m)
+                return SP_E_NOMEM;
+        m->settings = settings;
+        size_t count = fill(m);
+        int r = reference_open(params,
+                               &(struct reference_devices){ .name = "SpanCL media",
+                                                            .count = 1,
+                                                            .kernels = m->kernels,
+                                                            .kernel_count = count,
+                                                            .executors = settings.limits.threads,
+                                                            .bytes = true,
+                                                            .user = m,
+                                                            .close = media_close },
+                               ret);
+        if (r < 0)
+                mem_free(m);
+        return r;
+}

@@ -1,0 +1,20 @@
+# The module of video decoders, loaded by the media device (backend/media/codec.h); nothing links with it.
+if(DAV1D_FOUND OR OPENH264_FOUND OR DE265_FOUND)
+        # The sources that fuzz/ has without the module.
+        add_library(spancl_codecs INTERFACE)
+        foreach(codec DAV1D/av1 OPENH264/h264 DE265/hevc)
+                string(REGEX REPLACE "/" ";" codec ${codec})
+                list(GET codec 0 library)
+                list(GET codec 1 name)
+                if(${library}_FOUND)
+                        target_sources(spancl_codecs INTERFACE ${PROJECT_SOURCE_DIR}/src/media/${name}.c)
+                        target_link_libraries(spancl_codecs INTERFACE PkgConfig::${library})
+                        target_compile_definitions(spancl_codecs INTERFACE SPANCL_${library})
+                endif()
+        endforeach()
+        target_sources(spancl_codecs INTERFACE ${PROJECT_SOURCE_DIR}/src/media/module.c
+                ${PROJECT_SOURCE_DIR}/src/media/nal.c)
+        add_library(spancl_media MODULE)
+        target_link_libraries(spancl_media PRIVATE spancl_flags spancl_codecs)
+        set_target_properties(spancl_media PROPERTIES OUTPUT_NAME spancl-media)
+endif()

@@ -1,0 +1,199 @@
+/* The media device: its settings, and the parameter sets that it reads before the decoders do. */
+#include "support/check.h"
+
+#include "backend/media/settings.h"
+#include "media/nal.h"
+
+static void settings_have_defaults_and_limits(void **state)
+{
+        (void)state;
+        struct media_settings s;
+        assert_int_equal(media_settings_parse("on", &s), 0);
+        assert_int_equal(s.limits.pixels, 4096 * 2304);
+        assert_int_equal(s.limits.threads, 2);
+        assert_int_equal(s.streams, 16);
+        assert_int_equal(media_settings_parse("streams=3,size=16384x16384,threads=16", &s), 0);
+        assert_int_equal(s.limits.pixels, 1 << 28);
+        assert_int_equal(s.limits.threads, 16);
+        assert_int_equal(s.streams, 3);
+        static const char *const wrong[] = {
+                "off",
+                "on,",
+                "on,threads=1",
+                "threads=0",
+                "threads=17",
+                "size=1",
+                "size=0x1",
+                "size=16385x1",
+                "size=1x1x1",
+                "threads=",
+                "streams=",
+                "streams=-1",
+                "threads=2,,",
+                "size=1,x1",
+                "threads= 2",
+                "threads",
+                "streams=1025",
+                "threads=1 ",
+                "threads=99999999999999999999",
+        };
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+                assert_int_equal(media_settings_parse(wrong[i], &s), SP_E_INVAL);
+}
+
+/* A NAL unit that a test writes, bit by bit, with the bytes that keep start codes away. */
+struct writer {
+        uint8_t bytes[256];
+        size_t size, zeros;
+        unsigned bits, current;
+};
+
+static void put_bits(struct writer *w, unsigned count, uint64_t value)
+{
+        while (count--) {
+                w->current = w->current << 1 | (value >> count & 1);
+                if (++w->bits < 8)
+                        continue;
+                if (w->zeros >= 2 && w->current <= 3) {
+                        w->bytes[w->size++] = 3;
+                        w->zeros = 0;
+                }
+                w->bytes[w->size++] = (uint8_t)w->current;
+                w->zeros = w->current ? 0 : w->zeros + 1;
+                w->bits = w->current = 0;
+        }
+}
+
+static void put_number(struct writer *w, uint64_t value)
+{
+        unsigned length = 64 - (unsigned)__builtin_clzll(value + 1);
+        put_bits(w, length - 1, 0);
+        put_bits(w, length, value + 1);
+}
+
+static struct nal end(struct writer *w)
+{
+        put_bits(w, 8 - w->bits, 1u << (7 - w->bits));
+        return (struct nal){ w->bytes, w->size };
+}
+
+static const struct codec_limits limits = { .threads = 1, .pixels = 4096 * 2304 };
+
+static enum codec_result check_h264(uint64_t width, uint64_t height, unsigned chroma, unsigned bits)
+{
+        struct writer w = { 0 };
+        put_bits(&w, 32, 0x67640028);
+        put_number(&w, 0);
+        put_number(&w, chroma);
+        put_number(&w, bits - 8);
+        put_number(&w, bits - 8);
+        put_bits(&w, 3, 3); /* a scaling matrix, whose first list ends at once */
+        put_number(&w, 16);
+        put_bits(&w, 7, 0);
+        put_number(&w, 0);
+        put_number(&w, 1); /* order: with a cycle of two */
+        put_bits(&w, 1, 0);
+        for (unsigned i = 0; i < 2; i++)
+                put_number(&w, 5);
+        put_number(&w, 2);
+        for (unsigned i = 0; i < 2; i++)
+                put_number(&w, 70000);
+        put_number(&w, 4);
+        put_bits(&w, 1, 0);
+        put_number(&w, width / 16 - 1);
+        put_number(&w, height / 16 - 1);
+        put_bits(&w, 1, 1);
+        struct nal n = end(&w);
+        enum codec_result r = nal_check_h264(&n, &limits, 8);
+        for (n.size = 1; r == CODEC_OK && n.size < 12; n.size++)
+                assert_int_equal(nal_check_h264(&n, &limits, 8), CODEC_DAMAGED);
+        return r;
+}
+
+static void sizes_of_h264_are_read_before_memory_is_spent(void **state)
+{
+        (void)state;
+        assert_int_equal(check_h264(4096, 2304, 1, 8), CODEC_OK);
+        assert_int_equal(check_h264(4096, 2320, 1, 8), CODEC_TOO_LARGE);
+        assert_int_equal(check_h264(65536, 65536, 1, 8), CODEC_TOO_LARGE);
+        assert_int_equal(check_h264((uint64_t)16 << 31, 16, 1, 8), CODEC_TOO_LARGE);
+        assert_int_equal(check_h264(64, 64, 3, 8), CODEC_FORMAT);
+        assert_int_equal(check_h264(64, 64, 1, 10), CODEC_FORMAT);
+        /* Slices of types P and B. */
+        assert_int_equal(
+                nal_check_h264(&(struct nal){ (const uint8_t[]){ 0x41, 0xC0 }, 2 }, &limits, 8),
+                CODEC_OK);
+        assert_int_equal(
+                nal_check_h264(&(struct nal){ (const uint8_t[]){ 0x41, 0xA0 }, 2 }, &limits, 8),
+                CODEC_FORMAT);
+}
+
+static enum codec_result check_hevc(uint64_t width, uint64_t height, unsigned chroma, unsigned bits)
+{
+        struct writer w = { 0 };
+        put_bits(&w, 16, 0x4201);
+        put_bits(&w, 8, 0x05); /* three layers of time */
+        put_bits(&w, 48, 0);
+        put_bits(&w, 48, 0);
+        put_bits(&w, 16,
+                 0xE000); /* the first one has a profile and a level, the second a profile */
+        put_bits(&w, 48, 0);
+        put_bits(&w, 48, 0);
+        put_bits(&w, 44, 0);
+        put_bits(&w, 44, 0);
+        put_number(&w, 0);
+        put_number(&w, chroma);
+        put_number(&w, width);
+        put_number(&w, height);
+        put_bits(&w, 1, 1);
+        for (unsigned i = 0; i < 4; i++)
+                put_number(&w, 1);
+        put_number(&w, bits - 8);
+        put_number(&w, bits - 8);
+        struct nal n = end(&w);
+        enum codec_result r = nal_check_hevc(&n, &limits, 16);
+        for (n.size = 1; r == CODEC_OK && n.size < 40; n.size++)
+                assert_int_equal(nal_check_hevc(&n, &limits, 16), CODEC_DAMAGED);
+        return r;
+}
+
+static void sizes_of_hevc_are_read_before_memory_is_spent(void **state)
+{
+        (void)state;
+        assert_int_equal(check_hevc(4096, 2304, 1, 8), CODEC_OK);
+        assert_int_equal(check_hevc(4096, 2304, 1, 16), CODEC_OK);
+        assert_int_equal(check_hevc(4096, 2305, 1, 8), CODEC_TOO_LARGE);
+        assert_int_equal(check_hevc(65536, 65536, 1, 8), CODEC_TOO_LARGE);
+        assert_int_equal(check_hevc(0, 16, 1, 8), CODEC_DAMAGED);
+        assert_int_equal(check_hevc(64, 64, 0, 8), CODEC_FORMAT);
+        assert_int_equal(check_hevc(64, 64, 1, 17), CODEC_FORMAT);
+}
+
+static void units_begin_behind_start_codes(void **state)
+{
+        (void)state;
+        static const uint8_t bytes[] = { 9, 0, 0, 0, 1, 7, 8, 0, 0, 0, 0, 1, 0, 0, 1, 5, 0, 0, 1 };
+        const uint8_t *at = bytes;
+        size_t size = sizeof(bytes);
+        struct nal n;
+        assert_true(nal_next(&at, &size, &n));
+        assert_int_equal(n.size, 2);
+        assert_int_equal(n.data[0], 7);
+        assert_true(nal_next(&at, &size, &n));
+        assert_int_equal(n.size, 1);
+        assert_int_equal(n.data[0], 5);
+        assert_false(nal_next(&at, &size, &n));
+        size = 2;
+        assert_false(nal_next(&at, &size, &n));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(settings_have_defaults_and_limits),
+                cmocka_unit_test(units_begin_behind_start_codes),
+                cmocka_unit_test(sizes_of_h264_are_read_before_memory_is_spent),
+                cmocka_unit_test(sizes_of_hevc_are_read_before_memory_is_spent),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
