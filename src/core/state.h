@@ -39,7 +39,7 @@ struct client {
                 char *filter_text;
                 struct device_filter filter;
         } devices GUARDED_BY(client_held);
-        uint64_t next_id GUARDED_BY(client_held);           /* one counter for all types */
+        uint64_t next_id GUARDED_BY(client_held); /* one counter for all types */
         struct {
                 struct map all; /* memory objects and samplers, by their address (client_object) */
                 uint64_t gone;  /* counts those of them, and queues, that are there no more */
