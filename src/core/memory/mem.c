@@ -270,7 +270,8 @@ static void call_destructors(struct deferred *end)
         client_unlock(c);
 }
 
-/* An object whose destructors wait until the servers do not use it any more. */
+/* An object that waits until the servers do not use it any more: its destructors are called then, and
+ * its addresses may be given to the next allocation. */
 struct funeral {
         cl_mem mem;
         unsigned open; /* servers that have not answered, and one while they are asked */
@@ -283,7 +284,12 @@ static void funeral_step(struct funeral *f) REQUIRES(client_held)
         if (--f->open)
                 return;
         mem_free(f);
-        client_defer(m->context->client, &m->end, call_destructors);
+        if (m->chunk)
+                svm_ended(m);
+        if (m->destructors)
+                client_defer(m->context->client, &m->end, call_destructors);
+        else
+                bury(m);
 }
 
 static void server_let_go(struct request *r) REQUIRES(client_held)
@@ -364,14 +370,18 @@ void mem_unhold(cl_mem m)
         map_del(&c->objects.all, (uintptr_t)m);
         c->objects.gone++;
         m->h.type = 0; /* "this memory object is no longer valid" in its callbacks */
-        struct funeral *f = m->destructors ? funeral_new(m) : NULL;
-        release_at_servers(m, f);
         if (m->chunk)
-                svm_ended(m);
+                svm_leave(m);
+        /* Bytes that a launch took along may still be on their way to the server, though the application
+         * has waited for all of its commands. */
+        struct funeral *f = m->destructors || m->chunk ? funeral_new(m) : NULL;
+        release_at_servers(m, f);
         if (f) {
                 funeral_step(f);
                 return;
         }
+        if (m->chunk)
+                svm_ended(m);
         if (m->destructors)
                 log_error("client", "out of memory: destructor callbacks are not called");
         bury(m);

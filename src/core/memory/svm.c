@@ -422,20 +422,32 @@ static size_t room_of(const struct svm_chunk *chunk, size_t size)
         return (size + unit - 1) / unit * unit;
 }
 
+static struct svm_chunk *find_chunk(cl_context x, bool paged, size_t size, size_t align,
+                                    struct range *ret)
+{
+        struct svm_chunk *chunk = NULL;
+        list_each(at, &x->svm_chunks, struct svm_chunk, link)
+        {
+                if (!chunk && at->paged == paged && find_room(at, room_of(at, size), align, ret))
+                        chunk = at;
+        }
+        return chunk;
+}
+
 int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
               const struct usm_kind *usm, cl_mem *ret)
 {
-        struct svm_chunk *chunk = NULL;
         struct range room;
         bool paged = usm || (x->client->svm.managed && svm_reaches_host(x));
         if (size > WIRE_BULK_MAX - VM_GRANULE - align)
                 return SP_E_LIMIT;
-        list_each(at, &x->svm_chunks, struct svm_chunk, link)
-        {
-                if (!chunk && at->paged == paged && find_room(at, room_of(at, size), align, &room))
-                        chunk = at;
-        }
+        struct svm_chunk *chunk = find_chunk(x, paged, size, align, &room);
         int r = 0;
+        if (!chunk) {
+                /* Servers may have let go of freed allocations meanwhile. */
+                client_poll(x->client);
+                chunk = find_chunk(x, paged, size, align, &room);
+        }
         if (!chunk) {
                 /* The address of the chunk may be one that the server chose. */
                 r = chunk_new(x, size + ALIGN + align, paged, &chunk);
@@ -555,11 +567,15 @@ static bool has_spare(const struct svm_chunk *chunk, cl_context x)
         return false;
 }
 
+void svm_leave(cl_mem m)
+{
+        view_free(steal(m->view));
+}
+
 void svm_ended(cl_mem m)
 {
         struct svm_chunk *chunk = m->chunk;
         size_t begin = svm_offset(m), size = room_of(chunk, m->size);
-        view_free(steal(m->view));
         if (range_set_add(&chunk->free, (struct range){ begin, begin + size }) < 0)
                 log_error("client", "out of memory: an address range is lost");
         /* One is kept for the next allocation. */

@@ -75,7 +75,10 @@ static inline size_t svm_offset(const struct _cl_mem *m)
 /* Does the device of that server work on the application's own view? */
 bool svm_is_here(const struct _cl_mem *root, const struct server *s) REQUIRES(client_held);
 
-/* An allocation's last hold went. */
+/* An allocation's last hold went: the application must not touch it any more. */
+void svm_leave(cl_mem m) REQUIRES(client_held);
+
+/* No server uses it any more: the next allocation may have its addresses. */
 void svm_ended(cl_mem m) REQUIRES(client_held);
 
 /* The context ends, and with it its chunks. */

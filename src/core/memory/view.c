@@ -62,7 +62,8 @@ struct ahead {
 void view_changed(struct view *v)
 {
         const struct replica *host = placement_find(&v->mem->placement, PLACEMENT_HOST, 0);
-        if (!v->fresh && !v->open.count && !(host && host->current.count) && list_empty(&v->ahead))
+        bool comes = v->bringing || !list_empty(&v->ahead);
+        if (!v->fresh && !v->open.count && !(host && host->current.count) && !comes)
                 list_remove(&v->touched);
         else if (list_empty(&v->touched))
                 list_append(&v->mem->context->views.touched, &v->touched);
@@ -319,9 +320,17 @@ static bool may_bring(void *arg) REQUIRES(client_held)
         return !((const struct view *)arg)->bringing;
 }
 
+/* A launch that may write there meanwhile has to know of it: the view counts as touched. */
+static void begin_bringing(struct view *v) REQUIRES(client_held)
+{
+        v->bringing = true;
+        view_changed(v);
+}
+
 static void end_bringing(struct view *v) REQUIRES(client_held)
 {
         v->bringing = false;
+        view_changed(v);
         client_changed(v->mem->context->client);
 }
 
@@ -335,7 +344,7 @@ static int bring(struct view *v, struct range r, const struct view_run *run) REQ
         /* Bytes that come twice could come after the application's writes. */
         while (v->bringing)
                 client_wait(c, may_bring, v);
-        v->bringing = true;
+        begin_bringing(v);
         if (run && ahead_find(v, r))
                 fetch_ahead(v, run);
         await_ahead(v, r);
@@ -499,7 +508,7 @@ void views_bring_hot(cl_context x)
                 list_remove(&v->hot);
                 if (v->bringing || ahead_find(v, v->lost))
                         continue;
-                v->bringing = true;
+                begin_bringing(v);
                 all[count++] = (struct guess){ v->mem, v->lost, v->changes };
                 mem_hold(v->mem);
                 e = fetch(v, bytes_in(v, v->lost), &f);
