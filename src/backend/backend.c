@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "backend/threaded.h"
+#include "backend/threaded/threaded.h"
 
 static const struct backend_ops *const all[] = { &backend_native, &backend_reference,
                                                  &backend_almaif, &backend_media };

@@ -14,7 +14,7 @@
 
 #include "backend/backend.h"
 #include "backend/reference/reference.h"
-#include "backend/threaded.h"
+#include "backend/threaded/threaded.h"
 #include "support/accelerator.h"
 #include "support/check.h"
 

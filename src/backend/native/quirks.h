@@ -89,7 +89,7 @@ enum queues {
 /* How long clEnqueue* and clFlush take. */
 enum calls {
         CALLS_RETURN, /* they only enqueue */
-        CALLS_BLOCK,  /* they may run kernels: a thread makes all calls (backend/threaded.h) */
+        CALLS_BLOCK, /* they may run kernels: a thread makes all calls (backend/threaded/threaded.h) */
 };
 
 struct quirks {

@@ -11,8 +11,8 @@
  *
  * A second thread calls `complete`. The first one never waits for the engine's lock, because threads
  * that have it may wait for the first one. */
-#ifndef SPANCL_BACKEND_THREADED_H
-#define SPANCL_BACKEND_THREADED_H
+#ifndef SPANCL_BACKEND_THREADED_THREADED_H
+#define SPANCL_BACKEND_THREADED_THREADED_H
 
 #include "backend/backend.h"
 

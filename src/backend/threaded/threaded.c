@@ -1,132 +1,11 @@
-#include "backend/threaded.h"
+#include "backend/threaded/threaded.h"
 
 #include <string.h>
 
-#include "base/list.h"
-#include "base/mem.h"
-#include "os/condition.h"
-#include "os/lock.h"
-#include "os/thread.h"
+#include "backend/threaded/program.h"
+#include "backend/threaded/state.h"
 
 static const struct backend_ops *const native = &backend_native;
-
-/* ---- the threads ---------------------------------------------------------------------------- */
-
-struct task {
-        struct list link;
-        void (*run)(struct backend *b,
-                    struct task *t); /* frees the task, unless it is a part of another object */
-};
-
-struct runner {
-        struct backend *backend;
-        thread_id thread;
-        bool started;
-        struct lock lock; /* guards what follows, and `done` of calls; a leaf */
-        struct condition changed, done;
-        struct list tasks;
-        bool stop;
-};
-
-struct backend {
-        struct backend *inner;
-        void (*complete)(void *user, void *cookie, cl_int status, const struct backend_times *t);
-        void (*broken)(void *user, const char *text);
-        void *user;
-        struct runner calls, reports;
-};
-
-static void *runner_main(void *arg)
-{
-        struct runner *r = arg;
-        lock_take(&r->lock);
-        while (!r->stop || !list_empty(&r->tasks)) {
-                if (list_empty(&r->tasks)) {
-                        condition_wait(&r->changed, &r->lock);
-                        continue;
-                }
-                struct task *t = list_entry(r->tasks.next, struct task, link);
-                list_remove(&t->link);
-                lock_release(&r->lock);
-                t->run(r->backend, t);
-                lock_take(&r->lock);
-        }
-        lock_release(&r->lock);
-        return NULL;
-}
-
-static void runner_init(struct runner *r, struct backend *b)
-{
-        r->backend = b;
-        lock_init(&r->lock);
-        condition_init(&r->changed);
-        condition_init(&r->done);
-        list_init(&r->tasks);
-}
-
-static int runner_start(struct runner *r)
-{
-        int e = thread_start_with_signals(&r->thread, runner_main, r);
-        r->started = e == 0;
-        return e;
-}
-
-/* Run the tasks that are left, and end the thread. */
-static void runner_stop(struct runner *r)
-{
-        if (!r->started)
-                return;
-        lock_take(&r->lock);
-        r->stop = true;
-        condition_signal(&r->changed);
-        lock_release(&r->lock);
-        thread_join(r->thread);
-        r->started = false;
-}
-
-static void runner_fini(struct runner *r)
-{
-        condition_fini(&r->done);
-        condition_fini(&r->changed);
-        lock_fini(&r->lock);
-}
-
-static void post(struct runner *r, struct task *t)
-{
-        lock_take(&r->lock);
-        list_append(&r->tasks, &t->link);
-        condition_signal(&r->changed);
-        lock_release(&r->lock);
-}
-
-/* A task that another thread waits for. `body` runs on the thread of the calls. */
-struct call {
-        struct task task;
-        void (*body)(struct backend *b, void *user);
-        void *user;
-        bool done;
-};
-
-static void run_call(struct backend *b, struct task *t)
-{
-        struct call *c = container_of(t, struct call, task);
-        c->body(b, c->user);
-        lock_take(&b->calls.lock);
-        c->done = true;
-        condition_broadcast(&b->calls.done);
-        lock_release(&b->calls.lock);
-}
-
-static void call(struct backend *b, void (*body)(struct backend *b, void *user), void *user)
-{
-        struct runner *r = &b->calls;
-        struct call c = { .task.run = run_call, .body = body, .user = user };
-        post(r, &c.task);
-        lock_take(&r->lock);
-        while (!c.done)
-                condition_wait(&r->done, &r->lock);
-        lock_release(&r->lock);
-}
 
 /* ---- reports -------------------------------------------------------------------------------- */
 
@@ -154,7 +33,7 @@ static void on_complete(void *user, void *cookie, cl_int status, const struct ba
                 return;
         }
         *r = (struct report){ { .run = run_report }, cookie, status, *t };
-        post(&b->reports, &r->task);
+        runner_post(&b->reports, &r->task);
 }
 
 static void report_failure(struct backend *b, void *cookie, cl_int status)
@@ -170,40 +49,10 @@ static void on_broken(void *user, const char *text)
         if (b->broken)
                 b->broken(b->user, text);
 }
-
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* An object of the native backend, which comes later. Until it is released, only the thread of the
- * calls reads and writes `inner` and `status`. */
-#define OBJECT(type)                                    \
-        struct backend_##type {                         \
-                struct backend *owner;                  \
-                struct backend_##type *inner;           \
-                cl_int status; /* < 0: there is none */ \
-                struct task release;                    \
-        };                                              \
-        static void run_release_##type(struct backend *b, struct task *t)
-
-OBJECT(buffer);
-OBJECT(sampler);
-OBJECT(svm);
-OBJECT(queue);
-OBJECT(program);
-OBJECT(event);
-
-struct backend_kernel {
-        struct backend *owner;
-        struct backend_kernel *inner;
-        cl_int status;
-        struct task release;
-        /* The argument that could not be set; arg_status 0: none. */
-        uint32_t bad_arg;
-        cl_int arg_status;
-};
-static void run_release_kernel(struct backend *b, struct task *t);
-
 #define RUN_RELEASE(type, op)                                                               \
-        static void run_release_##type(struct backend *b, struct task *t)                   \
+        void threaded_run_release_##type(struct backend *b, struct task *t)                 \
         {                                                                                   \
                 struct backend_##type *o = container_of(t, struct backend_##type, release); \
                 (void)b;                                                                    \
@@ -214,7 +63,7 @@ static void run_release_kernel(struct backend *b, struct task *t);
         static void threaded_##type##_release(struct backend_##type *o)                     \
         {                                                                                   \
                 if (o)                                                                      \
-                        post(&o->owner->calls, &o->release);                                \
+                        runner_post(&o->owner->calls, &o->release);                         \
         }
 
 RUN_RELEASE(buffer, buffer.release)
@@ -224,16 +73,6 @@ RUN_RELEASE(queue, queue.release)
 RUN_RELEASE(program, program.release)
 RUN_RELEASE(kernel, kernel.release)
 RUN_RELEASE(event, event.release)
-
-#define NEW(type, b)                                                     \
-        __extension__({                                                  \
-                struct backend_##type *new_ = mem_zalloc(sizeof(*new_)); \
-                if (new_) {                                              \
-                        new_->owner = (b);                               \
-                        new_->release.run = run_release_##type;          \
-                }                                                        \
-                new_;                                                    \
-        })
 
 /* ---- open, close, devices ------------------------------------------------------------------- */
 
@@ -327,7 +166,7 @@ static cl_int threaded_device_partition(struct backend *b, unsigned device,
                                         unsigned *ret_first, unsigned *ret_count)
 {
         struct partition p = { .device = device, .properties = properties };
-        call(b, do_partition, &p);
+        runner_call(&b->calls, do_partition, &p);
         if (p.status == CL_SUCCESS) {
                 *ret_first = p.first;
                 *ret_count = p.count;
@@ -343,7 +182,7 @@ static void do_device_release(struct backend *b, void *user)
 
 static void threaded_device_release(struct backend *b, unsigned device)
 {
-        call(b, do_device_release, &device);
+        runner_call(&b->calls, do_device_release, &device);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -406,7 +245,7 @@ static cl_int post_buffer(struct backend *b, const struct buffer_task *what,
         }
         k->task.run = run_buffer;
         k->made = made;
-        post(&b->calls, &k->task);
+        runner_post(&b->calls, &k->task);
         *ret = made;
         return CL_SUCCESS;
 }
@@ -505,7 +344,7 @@ static cl_int threaded_svm_create(struct backend *b, unsigned device, uint64_t a
 {
         struct svm_create s = { device, address, size, mapped, NEW(svm, b), CL_OUT_OF_HOST_MEMORY };
         if (s.made)
-                call(b, do_svm_create, &s);
+                runner_call(&b->calls, do_svm_create, &s);
         if (s.status != CL_SUCCESS) {
                 mem_free(s.made);
                 return s.status;
@@ -540,31 +379,21 @@ static cl_int threaded_sampler_create(struct backend *b, unsigned domain,
                 return CL_OUT_OF_HOST_MEMORY;
         }
         *k = (struct sampler_task){ { .run = run_sampler }, made, domain, *d };
-        post(&b->calls, &k->task);
+        runner_post(&b->calls, &k->task);
         *ret = made;
         return CL_SUCCESS;
 }
 
 /* ---- queues --------------------------------------------------------------------------------- */
 
-struct queue_task {
-        struct task task;
-        struct backend_queue *queue; /* to make, or else to use */
-        struct backend_kernel *kernel;
-        bool on_device;
-        unsigned number; /* of the device, or of the kernel's argument */
-        cl_command_queue_properties props;
-        cl_uint size;
-};
-
-static cl_int post_queue(struct backend *b, void (*run)(struct backend *, struct task *),
-                         const struct queue_task *what)
+cl_int queue_task_post(struct backend *b, void (*run)(struct backend *, struct task *),
+                       const struct queue_task *what)
 {
         struct queue_task *k = mem_dup(what, sizeof(*what));
         if (!k)
                 return CL_OUT_OF_HOST_MEMORY;
         k->task.run = run;
-        post(&b->calls, &k->task);
+        runner_post(&b->calls, &k->task);
         return CL_SUCCESS;
 }
 
@@ -583,7 +412,7 @@ static cl_int make_queue(struct backend *b, const struct queue_task *what,
 {
         struct queue_task k = *what;
         k.queue = NEW(queue, b);
-        cl_int r = k.queue ? post_queue(b, run_queue, &k) : CL_OUT_OF_HOST_MEMORY;
+        cl_int r = k.queue ? queue_task_post(b, run_queue, &k) : CL_OUT_OF_HOST_MEMORY;
         if (r < 0)
                 mem_free(k.queue);
         else
@@ -621,7 +450,7 @@ static void run_default(struct backend *b, struct task *t)
 
 static cl_int threaded_device_queue_set_default(struct backend_queue *q)
 {
-        return post_queue(q->owner, run_default, &(struct queue_task){ .queue = q });
+        return queue_task_post(q->owner, run_default, &(struct queue_task){ .queue = q });
 }
 
 static void run_flush(struct backend *b, struct task *t)
@@ -636,349 +465,7 @@ static void run_flush(struct backend *b, struct task *t)
 /* Without memory the next flush does it. */
 static void threaded_queue_flush(struct backend_queue *q)
 {
-        (void)post_queue(q->owner, run_flush, &(struct queue_task){ .queue = q });
-}
-
-/* ---- programs ------------------------------------------------------------------------------- */
-
-struct program_task {
-        struct task task;
-        struct backend_program *made;
-        unsigned domain, kind;
-        unsigned *devices;
-        size_t device_count;
-        struct bytes parts;
-};
-
-static void program_task_free(struct program_task *k)
-{
-        if (!k)
-                return;
-        mem_free(k->devices);
-        mem_free((void *)(uintptr_t)k->parts.data);
-        mem_free(k);
-}
-
-static void run_program(struct backend *b, struct task *t)
-{
-        struct program_task *k = container_of(t, struct program_task, task);
-        k->made->status = native->program.create(b->inner, k->domain, k->kind, k->devices,
-                                                 k->device_count, k->parts, &k->made->inner);
-        program_task_free(k);
-}
-
-static cl_int threaded_program_create(struct backend *b, unsigned domain, unsigned kind,
-                                      const unsigned *devices, size_t device_count,
-                                      struct bytes parts, struct backend_program **ret)
-{
-        struct backend_program *made = NEW(program, b);
-        struct program_task *k = mem_zalloc(sizeof(*k));
-        if (made && k) {
-                *k = (struct program_task){ { .run = run_program },
-                                            made,
-                                            domain,
-                                            kind,
-                                            mem_dup(devices, device_count * sizeof(*devices)),
-                                            device_count,
-                                            bytes_of(mem_dup(parts.data, parts.size), parts.size) };
-                if (k->devices && k->parts.data) {
-                        post(&b->calls, &k->task);
-                        *ret = made;
-                        return CL_SUCCESS;
-                }
-        }
-        program_task_free(k);
-        mem_free(made);
-        return CL_OUT_OF_HOST_MEMORY;
-}
-
-enum program_op { OP_BUILD, OP_COMPILE, OP_LINK, OP_CONSTANT, OP_TYPE, OP_BINARY };
-
-struct program_call {
-        enum program_op op;
-        struct backend_program *program; /* of a link the new one */
-        unsigned domain;
-        const unsigned *devices;
-        size_t device_count;
-        struct backend_program *const *inputs;
-        size_t input_count;
-        const char *options;
-        struct buf *out;
-        cl_uint id;
-        struct bytes value;
-        cl_program_binary_type type;
-        cl_int status;
-};
-
-static cl_int link_inner(struct backend *b, struct program_call *c)
-{
-        struct backend_program **inputs =
-                mem_alloc(c->input_count * sizeof(struct backend_program *) + 1);
-        cl_int r = inputs ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
-        for (size_t i = 0; i < c->input_count && r == CL_SUCCESS; i++) {
-                inputs[i] = c->inputs[i]->inner;
-                r = c->inputs[i]->status;
-        }
-        if (r == CL_SUCCESS)
-                r = native->program.link(b->inner, c->domain, c->devices, c->device_count, inputs,
-                                         c->input_count, c->options, c->out, &c->program->inner);
-        mem_free(inputs);
-        return r;
-}
-
-static void do_program(struct backend *b, void *user)
-{
-        struct program_call *c = user;
-        struct backend_program *p = c->program->inner;
-        if (c->op == OP_LINK) {
-                c->status = link_inner(b, c);
-                return;
-        }
-        c->status = c->program->status;
-        if (c->status < 0)
-                return;
-        switch (c->op) {
-        case OP_BUILD:
-                c->status =
-                        native->program.build(p, c->devices, c->device_count, c->options, c->out);
-                break;
-        case OP_COMPILE:
-                c->status =
-                        native->program.compile(p, c->devices, c->device_count, c->options, c->out);
-                break;
-        case OP_CONSTANT:
-                c->status = native->program.constant(p, c->id, c->value);
-                break;
-        case OP_TYPE:
-                c->type = native->program.type(p, *c->devices);
-                break;
-        case OP_BINARY:
-                c->status = native->program.binary(p, *c->devices, c->out);
-                break;
-        case OP_LINK:
-                break;
-        }
-}
-
-static cl_int threaded_program_build(struct backend_program *p, const unsigned *devices,
-                                     size_t device_count, const char *options, struct buf *info)
-{
-        struct program_call c = { .op = OP_BUILD,
-                                  .program = p,
-                                  .devices = devices,
-                                  .device_count = device_count,
-                                  .options = options,
-                                  .out = info };
-        call(p->owner, do_program, &c);
-        return c.status;
-}
-
-static cl_int threaded_program_compile(struct backend_program *p, const unsigned *devices,
-                                       size_t device_count, const char *options, struct buf *info)
-{
-        struct program_call c = { .op = OP_COMPILE,
-                                  .program = p,
-                                  .devices = devices,
-                                  .device_count = device_count,
-                                  .options = options,
-                                  .out = info };
-        call(p->owner, do_program, &c);
-        return c.status;
-}
-
-static cl_int threaded_program_link(struct backend *b, unsigned domain, const unsigned *devices,
-                                    size_t device_count, struct backend_program *const *inputs,
-                                    size_t input_count, const char *options, struct buf *info,
-                                    struct backend_program **ret)
-{
-        struct program_call c = { .op = OP_LINK,
-                                  .program = NEW(program, b),
-                                  .domain = domain,
-                                  .devices = devices,
-                                  .device_count = device_count,
-                                  .inputs = inputs,
-                                  .input_count = input_count,
-                                  .options = options,
-                                  .out = info };
-        if (!c.program)
-                return CL_OUT_OF_HOST_MEMORY;
-        call(b, do_program, &c);
-        if (c.status != CL_SUCCESS)
-                mem_free(c.program);
-        else
-                *ret = c.program;
-        return c.status;
-}
-
-static cl_int threaded_program_constant(struct backend_program *p, cl_uint id, struct bytes value)
-{
-        struct program_call c = { .op = OP_CONSTANT, .program = p, .id = id, .value = value };
-        call(p->owner, do_program, &c);
-        return c.status;
-}
-
-static bool threaded_binary_is_dear(struct backend *b, unsigned domain)
-{
-        return native->program.binary_is_dear(b->inner, domain);
-}
-
-static cl_program_binary_type threaded_program_type(struct backend_program *p, unsigned device)
-{
-        struct program_call c = { .op = OP_TYPE, .program = p, .devices = &device };
-        call(p->owner, do_program, &c);
-        return c.type;
-}
-
-static cl_int threaded_program_binary(struct backend_program *p, unsigned device, struct buf *out)
-{
-        struct program_call c = { .op = OP_BINARY, .program = p, .devices = &device, .out = out };
-        call(p->owner, do_program, &c);
-        return c.status;
-}
-
-/* ---- kernels -------------------------------------------------------------------------------- */
-
-struct kernel_task {
-        struct task task;
-        struct backend_kernel *kernel;
-        struct backend_program *program; /* to make it */
-        struct backend_buffer *buffer;
-        struct backend_sampler *sampler;
-        struct arg arg; /* its value is in `bytes` */
-        char bytes[];   /* or the kernel's name */
-};
-
-static struct kernel_task *kernel_task_new(void (*run)(struct backend *, struct task *),
-                                           struct backend_kernel *kernel, const void *bytes,
-                                           size_t size)
-{
-        struct kernel_task *k = mem_zalloc(sizeof(*k) + size);
-        if (!k)
-                return NULL;
-        k->task.run = run;
-        k->kernel = kernel;
-        if (size)
-                memcpy(k->bytes, bytes, size);
-        return k;
-}
-
-static void run_kernel(struct backend *b, struct task *t)
-{
-        struct kernel_task *k = container_of(t, struct kernel_task, task);
-        (void)b;
-        k->kernel->status = k->program->status;
-        if (k->program->inner)
-                k->kernel->status =
-                        native->kernel.create(k->program->inner, k->bytes, &k->kernel->inner);
-        mem_free(k);
-}
-
-static cl_int threaded_kernel_create(struct backend_program *p, const char *name,
-                                     struct backend_kernel **ret)
-{
-        struct backend_kernel *made = NEW(kernel, p->owner);
-        struct kernel_task *k = kernel_task_new(run_kernel, made, name, strlen(name) + 1);
-        if (!made || !k) {
-                mem_free(made);
-                mem_free(k);
-                return CL_OUT_OF_HOST_MEMORY;
-        }
-        k->program = p;
-        post(&p->owner->calls, &k->task);
-        *ret = made;
-        return CL_SUCCESS;
-}
-
-static void arg_was_set(struct backend_kernel *k, uint32_t index, cl_int status)
-{
-        if (status < 0) {
-                k->bad_arg = index;
-                k->arg_status = status;
-        } else if (k->bad_arg == index) {
-                k->arg_status = CL_SUCCESS;
-        }
-}
-
-static void run_arg(struct backend *b, struct task *t)
-{
-        struct kernel_task *k = container_of(t, struct kernel_task, task);
-        cl_int r = k->kernel->status;
-        (void)b;
-        if (r == CL_SUCCESS && k->buffer)
-                r = k->buffer->status;
-        if (r == CL_SUCCESS && k->sampler)
-                r = k->sampler->status;
-        if (k->arg.value)
-                k->arg.value = k->bytes;
-        if (r == CL_SUCCESS)
-                r = native->kernel.set_arg(k->kernel->inner, &k->arg,
-                                           k->buffer ? k->buffer->inner : NULL,
-                                           k->sampler ? k->sampler->inner : NULL);
-        arg_was_set(k->kernel, k->arg.index, r);
-        mem_free(k);
-}
-
-static cl_int threaded_kernel_set_arg(struct backend_kernel *kernel, const struct arg *a,
-                                      struct backend_buffer *buffer,
-                                      struct backend_sampler *sampler)
-{
-        size_t size = a->kind == ARG_VALUE && a->value ? (size_t)a->size : 0;
-        struct kernel_task *k = kernel_task_new(run_arg, kernel, a->value, size);
-        if (!k)
-                return CL_OUT_OF_HOST_MEMORY;
-        k->buffer = buffer;
-        k->sampler = sampler;
-        k->arg = *a;
-        if (!size)
-                k->arg.value = NULL;
-        post(&kernel->owner->calls, &k->task);
-        return CL_SUCCESS;
-}
-
-static void run_set_queue(struct backend *b, struct task *t)
-{
-        struct queue_task *k = container_of(t, struct queue_task, task);
-        cl_int r = k->kernel->status < 0 ? k->kernel->status : k->queue->status;
-        (void)b;
-        if (r == CL_SUCCESS)
-                r = native->kernel.set_queue(k->kernel->inner, k->number, k->queue->inner);
-        arg_was_set(k->kernel, k->number, r);
-        mem_free(k);
-}
-
-static cl_int threaded_kernel_set_queue(struct backend_kernel *k, unsigned index,
-                                        struct backend_queue *q)
-{
-        return post_queue(k->owner, run_set_queue,
-                          &(struct queue_task){ .queue = q, .kernel = k, .number = index });
-}
-
-struct query {
-        struct backend_kernel *kernel;
-        unsigned device;
-        uint32_t name;
-        const size_t *input;
-        size_t input_count, size;
-        void *to;
-        cl_int status;
-};
-
-static void do_query(struct backend *b, void *user)
-{
-        struct query *q = user;
-        (void)b;
-        q->status = q->kernel->status;
-        if (q->status == CL_SUCCESS)
-                q->status = native->kernel.query(q->kernel->inner, q->device, q->name, q->input,
-                                                 q->input_count, q->size, q->to);
-}
-
-static cl_int threaded_kernel_query(struct backend_kernel *k, unsigned device, uint32_t name,
-                                    const size_t *input, size_t input_count, size_t size, void *ret)
-{
-        struct query q = { k, device, name, input, input_count, size, ret, CL_SUCCESS };
-        call(k->owner, do_query, &q);
-        return q.status;
+        (void)!queue_task_post(q->owner, run_flush, &(struct queue_task){ .queue = q });
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */
@@ -1088,7 +575,7 @@ static cl_int threaded_submit(struct backend_queue *q, const struct backend_comm
                 memcpy(k->deps, c->deps, c->dep_count * sizeof(struct backend_event *));
         /* There is an event in any case, and so a native one that others can wait for. */
         k->command.untracked = k->command.now = false;
-        post(&q->owner->calls, &k->task);
+        runner_post(&q->owner->calls, &k->task);
         *ret = e;
         return CL_SUCCESS;
 }
@@ -1117,7 +604,7 @@ static cl_int threaded_event_report(struct backend_queue *q, struct backend_even
         if (!k)
                 return CL_OUT_OF_HOST_MEMORY;
         *k = (struct event_report){ { .run = run_event_report }, q, e, cookie };
-        post(&q->owner->calls, &k->task);
+        runner_post(&q->owner->calls, &k->task);
         return CL_SUCCESS;
 }
 
