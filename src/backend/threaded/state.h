@@ -52,7 +52,7 @@ void threaded_run_release_kernel(struct backend *b, struct task *t);
                 new_;                                                    \
         })
 
-/* What is to be done with a queue. */
+/* A task about a queue. */
 struct queue_task {
         struct task task;
         struct backend_queue *queue; /* to make, or else to use */
