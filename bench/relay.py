@@ -25,6 +25,9 @@ class Forwarder:
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
+    def _dial(self, _client):
+        return socket.create_connection(("127.0.0.1", self.target))
+
     def _accept(self):
         while True:
             try:
@@ -34,7 +37,7 @@ class Forwarder:
             try:
                 if self.holds:
                     raise ConnectionRefusedError
-                server = socket.create_connection(("127.0.0.1", self.target))
+                server = self._dial(client)
             except OSError:
                 client.close()
                 continue

@@ -127,7 +127,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         int r = c ? 0 : SP_E_NOMEM;
         struct rma *rma = NULL;
         const uint64_t key[2] = { m->key_hi, m->key_lo };
-        bool direct = !m->role && m->origin && !reply && m->origin == conn_other_digest(conn, key);
+        bool direct = !m->role && m->origin && !reply &&
+                      m->origin == conn_ends_digest(conn, CONN_DIALLED_THERE, key);
         if (!r && c->failed)
                 r = SP_E_GONE;
         if (!r && m->role && lane && !share && !reply && !c->no_fabric)

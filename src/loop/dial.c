@@ -212,7 +212,8 @@ static int greet(const struct dial_params *p, struct conn *c, struct buf *ret,
         struct wire_hello hello = dial_hello(p);
         hello.features = features_of(p, c);
         hello.fabrics = bytes_str(fabrics);
-        hello.origin = p->role == DIAL_CLIENT ? conn_own_digest(c, p->key) : 0;
+        if (p->role == DIAL_CLIENT)
+                hello.origin = conn_ends_digest(c, CONN_DIALLED_HERE, p->key);
         int r = hello_put(&out, &hello);
         if (r < 0)
                 return r;

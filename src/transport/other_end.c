@@ -3,36 +3,39 @@
 #include "base/blake2b.h"
 #include "os/net/socket.h"
 
-static uint64_t digest(const struct socket_address *a, const uint64_t key[2])
+/* Add an end's address and port to a digest. False: it has no address of IP. */
+static bool add_end(struct blake2b *b, const struct socket_address *a)
 {
-        uint8_t out[BLAKE2B_SIZE], number[8];
         char host[SOCKET_HOST_MAX];
-        struct blake2b b;
+        uint8_t number[8];
         struct ip ip;
         unsigned port;
         if (!socket_address_ip(a, &ip) || !socket_address_text(a, host, &port))
+                return false;
+        bytes_put_u64(number, port);
+        blake2b_update(b, number, sizeof(number));
+        blake2b_field(b, bytes_of(ip.bytes, ip.size));
+        return true;
+}
+
+uint64_t conn_ends_digest(const struct conn *c, enum conn_dialler dialler, const uint64_t key[2])
+{
+        uint8_t out[BLAKE2B_SIZE], number[8];
+        struct socket_address own, other;
+        struct blake2b b;
+        if (!socket_own_address(c->room_fd, &own) || !socket_other_address(c->room_fd, &other))
                 return 0;
         blake2b_init(&b);
-        for (unsigned i = 0; i < 3; i++) {
-                bytes_put_u64(number, i < 2 ? key[i] : port);
+        for (unsigned i = 0; i < 2; i++) {
+                bytes_put_u64(number, key[i]);
                 blake2b_update(&b, number, sizeof(number));
         }
-        blake2b_field(&b, bytes_of(ip.bytes, ip.size));
+        bool this_side = dialler == CONN_DIALLED_HERE;
+        if (!add_end(&b, this_side ? &own : &other) || !add_end(&b, this_side ? &other : &own))
+                return 0;
         blake2b_final(&b, out);
         uint64_t d = bytes_get_u64(out);
         return d ? d : 1;
-}
-
-uint64_t conn_own_digest(const struct conn *c, const uint64_t key[2])
-{
-        struct socket_address a;
-        return socket_own_address(c->room_fd, &a) ? digest(&a, key) : 0;
-}
-
-uint64_t conn_other_digest(const struct conn *c, const uint64_t key[2])
-{
-        struct socket_address a;
-        return socket_other_address(c->room_fd, &a) ? digest(&a, key) : 0;
 }
 
 bool conn_was_closed(const struct conn *c)

@@ -34,6 +34,7 @@ HANG_S = 600  # a watchdog, not a claim about speed: with ThreadSanitizer on a b
 FOLDER = tempfile.TemporaryDirectory()
 VENDORS = native_vendors(FOLDER.name)
 DEVICE_NOT_AVAILABLE = "error -2\n"
+IP_LOCAL_PORT_RANGE = 51
 
 
 def servers(count=1, *options, **how):
@@ -401,6 +402,39 @@ def links_that_are_cut_again_and_again_change_nothing():
         assert client.returncode == 0, said.read()
         assert relay.cuts > 3, relay.cuts
         return f"{relay.cuts} cuts"
+
+
+class SamePort(Relay):
+    """A relay whose connections to the server have their clients' ports, as happens by chance."""
+
+    def _dial(self, client):
+        port = client.getpeername()[1]
+        server = socket.socket()
+        server.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, struct.pack("I", port << 16 | port))
+        server.connect(("127.0.0.1", self.target))
+        return server
+
+
+def a_proxy_with_the_clients_port_is_not_taken_for_the_client():
+    with socket.socket() as s:
+        try:
+            s.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, struct.pack("I", 0))
+        except OSError:
+            return "not run: Linux has this option since 6.3"
+    with servers(1, "--linger", "600") as s:
+        relay = SamePort(s.ports[0])
+        said = tempfile.TemporaryFile("w+")
+        client = subprocess.Popen([CLIENT, "--only", "empty", "--scale", "1000000"],
+                                  env=client_env(at(relay.port), SPANCL_ON_LOSS="wait"), stdout=said, stderr=said)
+        for cuts in range(4):
+            before = relay.carried
+            wait_for(lambda: client.poll() is not None or relay.carried > before + 20000, "the client does not go on")
+            said.seek(0)
+            assert client.poll() is None, f"after {cuts} cuts: {said.read()}"
+            relay.cut()
+        client.kill()
+        client.wait(timeout=HANG_S)
+        relay.close()
 
 
 def killed_worker_ends_its_session_alone():
