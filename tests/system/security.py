@@ -5,6 +5,7 @@ spancl as its client. Each function is one claim."""
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
-from servers import Servers, native_vendors  # noqa: E402
+from servers import Servers, children, native_vendors, zygote  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 120  # a watchdog, not a claim about speed
@@ -614,6 +615,28 @@ def each_client_has_a_build_cache_of_its_own():
             assert one.stat().st_mode & 0o777 == 0o700
         shutil.rmtree(clients)  # then they last as long as a session
         clients.touch()
+        works(p.ping(s.ports[0]))
+
+
+def a_client_that_goes_away_leaves_no_worker():
+    """Also if its worker is ready only then. Each paired client's worker is of no use to others."""
+    with Place() as p, Servers(BUILD, 1, ("--keys", str(p.server)), vendors=native_vendors(p.folder.name)) as s:
+        server = s.processes[0].pid
+        p.pair(s.ports[0])
+        works(p.ping(s.ports[0]))
+        claims.wait_for(lambda: len(children(server)) == 1, "there is one warm worker for all")
+        os.kill(zygote(server), signal.SIGSTOP)
+        client = subprocess.Popen([str(BUILD / "bin/spancl"), "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, "SPANCL_KEYS": str(p.client),
+                                       "SPANCL_SERVERS": f"tls:localhost:{s.ports[0]}",
+                                       "SPANCL_CONNECT_TIMEOUT": str(HANG_S * 1000)})
+        time.sleep(1)  # it waits for its worker
+        assert client.poll() is None, client.communicate()
+        client.kill()
+        client.communicate()
+        os.kill(zygote(server), signal.SIGCONT)
+        claims.wait_for(lambda: len(children(server)) == 2, "its worker becomes ready")
+        claims.wait_for(lambda: len(children(server)) == 1, "the worker stays without its client")
         works(p.ping(s.ports[0]))
 
 

@@ -93,7 +93,7 @@ struct worker {
         unsigned group;          /* number of its control group; 0: none */
         struct gate_grant grant; /* the rights of the sessions that it can serve */
         bool shut_in;            /* it can send no more descriptors */
-        uint64_t ready_by_ns;    /* the deadline of its start, while it is warming */
+        uint64_t ready_by_ns;    /* its start's deadline; if it is warm, its client's */
         struct {
                 uint64_t due_ns;   /* when its packets would have come at their rate */
                 uint64_t again_ns; /* it sends too much: when to receive again; 0: now */

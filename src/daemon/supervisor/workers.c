@@ -39,7 +39,9 @@ enum {
         REAP_BATCH = 64,
         SHUTDOWN_MS = 5000,
         KILL_MS = 2000, /* until a process is dead */
-        TRIM_S = 60,    /* between trims of running sessions' caches */
+        /* A client that lost its patience may come back and find its worker ready. */
+        UNCLAIMED_MS = 5000,
+        TRIM_S = 60, /* between trims of running sessions' caches */
 };
 
 /* Return the rights of clients without any of their own. One worker with these is always warm. */
@@ -477,6 +479,9 @@ void worker_read(struct supervisor *s, struct worker *w)
                         log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid,
                                  strtoul((const char *)c.data, NULL, 10));
                         w->state = WORKER_WARM;
+                        w->ready_by_ns = grant_is_same(&w->grant, usual(s))
+                                                 ? UINT64_MAX
+                                                 : now + UNCLAIMED_MS * MS;
                         w->open = is_open(w->pid); /* before it has a client */
                         health_learn(s, (const char *)c.data);
                         s->starts.crashes = 0;
@@ -545,6 +550,20 @@ static void give_up(struct supervisor *s, struct worker *w)
         health_doubt(s);
 }
 
+/* End a warm worker whose client went away before it was ready. Perhaps no other client ever has the
+ * same rights, and the worker would stay for ever. */
+static void dismiss_unclaimed(struct supervisor *s, struct worker *w, uint64_t now_ns)
+{
+        w->ready_by_ns = now_ns + UNCLAIMED_MS * MS;
+        list_each(v, &s->arrivals.waiting, struct pending, link)
+        {
+                if (grant_is_same(&w->grant, &v->grant))
+                        return;
+        }
+        log_info(LOG, "worker %d is ended: its client went away", (int)w->pid);
+        worker_dismiss(s, w);
+}
+
 void workers_expire(struct supervisor *s, uint64_t now_ns)
 {
         list_each(w, &s->workers, struct worker, link)
@@ -564,6 +583,8 @@ void workers_expire(struct supervisor *s, uint64_t now_ns)
                         give_up(s, w);
                 else if (w->state == WORKER_CHECKING)
                         health_give_up(s, w);
+                else if (w->state == WORKER_WARM)
+                        dismiss_unclaimed(s, w, now_ns);
         }
 }
 
@@ -578,7 +599,7 @@ uint64_t workers_deadline(const struct supervisor *s)
         list_each(w, &s->workers, struct worker, link)
         {
                 d = earlier(earlier(d, w->log.resume_ns), w->hearing.again_ns);
-                if ((w->state == WORKER_WARMING || w->state == WORKER_CHECKING) && !w->gone)
+                if (w->state != WORKER_BUSY && !w->gone)
                         d = earlier(d, w->ready_by_ns);
         }
         return d;
