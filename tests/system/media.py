@@ -84,7 +84,7 @@ def decode(where, codec, files, how, **more):
 
 def pictures_are_exact_in_the_process_itself():
     for codec, files in streams():
-        decode(None, codec, files, 1, SPANCL_MEDIA="on")
+        decode("in-process:media", codec, files, 1, SPANCL_MEDIA="on")
 
 
 def pictures_are_exact_over_a_server_and_several_streams():
