@@ -2,9 +2,9 @@
  *
  * A process that ends has its connections closed by its system, in order (TCP's FIN). Proxies do
  * that, too, so it counts only on a direct connection: both sides see the same two addresses. One
- * address is not enough: a proxy on the client's host may have the client's port by chance. A side that gives a connection up and comes back resets
- * it (conn_reset), as devices in between do. So FIN on a direct connection means that the process
- * has ended. Any thread; no locks. */
+ * address is not enough: a proxy on the client's host may have the client's port by chance. A side
+ * that gives a connection up and comes back resets it (conn_reset), as devices in between do. So
+ * FIN on a direct connection means that the process has ended. Any thread; no locks. */
 #ifndef SPANCL_TRANSPORT_OTHER_END_H
 #define SPANCL_TRANSPORT_OTHER_END_H
 
