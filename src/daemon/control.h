@@ -60,9 +60,17 @@ enum control_kind {
         CONTROL_HEALTH = 'B',
         /* The session is in a driver's call that does not return; the worker ends. */
         CONTROL_STUCK = 'O',
-        /* The session is over. Three numbers of 8 bytes: bytes sent and received, and the most that
-         * its buffers held; then the reason as text. */
+        /* The session is over. AUDIT_TOTALS numbers of 8 bytes, then the reason as text. */
         CONTROL_ENDED = 'E',
+};
+
+/* The totals of a session. */
+enum audit_total {
+        AUDIT_SENT,         /* bytes */
+        AUDIT_RECEIVED,     /* bytes */
+        AUDIT_BUFFERS_PEAK, /* bytes that its buffers held at most */
+        AUDIT_DEVICE_NS, /* how long its commands were in flight on devices; the sum of all devices */
+        AUDIT_TOTALS,
 };
 
 enum {

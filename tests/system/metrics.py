@@ -134,12 +134,13 @@ def each_session_leaves_an_audit_line():
         assert int(line["buffers_peak_bytes"]) >= 4096 and int(line["received_bytes"]) > 0, line
         assert int(line["sent_bytes"]) >= 4096 and int(line["memory_peak_bytes"]) > 1 << 20, line
         assert float(line["seconds"]) > 0 and float(line["cpu_seconds"]) >= 0 and line["end"], line
+        assert 0 < float(line["device_seconds"]) <= float(line["seconds"]), line
         client = s.session()
         worker = int(audit_worker(s))
         os.kill(worker, signal.SIGKILL)
         line = audit(s, 2)
         assert line["worker"] == str(worker) and line["end"] == "its process ended by signal 9", line
-        assert "sent_bytes" not in line
+        assert "sent_bytes" not in line and "device_seconds" not in line
         client.kill()
         client.communicate()
 

@@ -43,13 +43,12 @@ void audit_begin(struct worker *w, const struct pending *v)
 void audit_receive(struct worker *w, const struct control *c)
 {
         struct audit *a = &w->audit;
-        if (a->reported || c->size < 3 * sizeof(uint64_t))
+        if (a->reported || c->size < sizeof(a->totals))
                 return;
         a->reported = true;
-        a->sent = bytes_get_u64(c->data);
-        a->received = bytes_get_u64(c->data + 8);
-        a->buffers_peak = bytes_get_u64(c->data + 16);
-        snprintf(a->why, sizeof(a->why), "%s", (const char *)c->data + 24);
+        for (int i = 0; i < AUDIT_TOTALS; i++)
+                a->totals[i] = bytes_get_u64(c->data + i * sizeof(uint64_t));
+        snprintf(a->why, sizeof(a->why), "%s", (const char *)c->data + sizeof(a->totals));
 }
 
 /* Make a text fit between quotes. */
@@ -66,7 +65,7 @@ void audit_end(const struct worker *w, const struct process_usage *used, const c
                const char *how)
 {
         struct audit a = w->audit;
-        char name[sizeof(w->name)], traffic[160] = "", end[sizeof(a.why) + 64];
+        char name[sizeof(w->name)], totals[192] = "", end[sizeof(a.why) + 64];
         strcpy(name, w->name);
         snprintf(end, sizeof(end), "%s%s",
                  why      ? why
@@ -74,14 +73,15 @@ void audit_end(const struct worker *w, const struct process_usage *used, const c
                           : "its process ended ",
                  why || *a.why ? "" : how);
         if (a.reported)
-                snprintf(traffic, sizeof(traffic),
-                         " sent_bytes=%" PRIu64 " received_bytes=%" PRIu64
+                snprintf(totals, sizeof(totals),
+                         " device_seconds=%.3f sent_bytes=%" PRIu64 " received_bytes=%" PRIu64
                          " buffers_peak_bytes=%" PRIu64,
-                         a.sent, a.received, a.buffers_peak);
+                         (double)a.totals[AUDIT_DEVICE_NS] / 1e9, a.totals[AUDIT_SENT],
+                         a.totals[AUDIT_RECEIVED], a.totals[AUDIT_BUFFERS_PEAK]);
         log_info("audit",
                  "session worker=%d program=\"%s\" client=\"%s\" from=\"%s\" seconds=%.3f "
                  "cpu_seconds=%.2f memory_peak_bytes=%" PRIu64 "%s end=\"%s\"",
                  (int)w->pid, quotable(name, sizeof(name)), quotable(a.client, sizeof(a.client)),
                  quotable(a.from, sizeof(a.from)), (double)(clock_now_ns() - a.begun_ns) / 1e9,
-                 used->cpu_s, used->memory_peak_bytes, traffic, quotable(end, sizeof(end)));
+                 used->cpu_s, used->memory_peak_bytes, totals, quotable(end, sizeof(end)));
 }

@@ -63,7 +63,7 @@ struct audit {
         char from[ADDRESS_MAX];         /* its address or user */
         char about[KEYS_NAME_MAX + ADDRESS_MAX + 2]; /* both, for each line of the session */
         bool reported;                               /* the worker sent the following */
-        uint64_t sent, received, buffers_peak;       /* bytes */
+        uint64_t totals[AUDIT_TOTALS];
         char why[128];
 };
 

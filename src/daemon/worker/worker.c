@@ -197,29 +197,38 @@ static int send_links(struct worker *w, uint64_t number)
                      : control_send(CONTROL_FD, CONTROL_STATS, bytes_of(out.data, out.size), -1);
 }
 
+/* Return the device time of a session, of all devices together. */
+static uint64_t device_ns(struct bytes session)
+{
+        struct info_entry e;
+        uint64_t sum = 0;
+        while (info_next(&session, &e))
+                if (e.key == INFO_USE)
+                        sum += info_u64(e.value, INFO_USE_BUSY_NS, 0);
+        return sum;
+}
+
 /* Send the session's totals, for the audit line. */
 static void send_end(struct worker *w)
 {
         auto_clean(buf_fini) struct buf stats = { 0 }, out = { 0 };
-        uint64_t sent = 0, received = 0, peak = 0;
+        uint64_t totals[AUDIT_TOTALS] = { 0 };
         struct info_entry e;
         int r = server_loop_stats(w->loop, &stats);
         for (struct bytes left = bytes_of(stats.data, stats.size); info_next(&left, &e);) {
-                if (e.key == INFO_SESSION)
-                        peak = info_u64(e.value, INFO_SESSION_PEAK, 0);
+                if (e.key == INFO_SESSION) {
+                        totals[AUDIT_BUFFERS_PEAK] = info_u64(e.value, INFO_SESSION_PEAK, 0);
+                        totals[AUDIT_DEVICE_NS] = device_ns(e.value);
+                }
                 if (e.key != INFO_LINK)
                         continue;
-                sent += info_u64(e.value, INFO_LINK_BYTES_SENT, 0) +
-                        info_u64(e.value, INFO_LINK_BULK_SENT, 0);
-                received += info_u64(e.value, INFO_LINK_BYTES_RECEIVED, 0) +
-                            info_u64(e.value, INFO_LINK_BULK_RECEIVED, 0);
+                totals[AUDIT_SENT] += info_u64(e.value, INFO_LINK_BYTES_SENT, 0) +
+                                      info_u64(e.value, INFO_LINK_BULK_SENT, 0);
+                totals[AUDIT_RECEIVED] += info_u64(e.value, INFO_LINK_BYTES_RECEIVED, 0) +
+                                          info_u64(e.value, INFO_LINK_BULK_RECEIVED, 0);
         }
-        if (!r)
-                r = buf_put_u64(&out, sent);
-        if (!r)
-                r = buf_put_u64(&out, received);
-        if (!r)
-                r = buf_put_u64(&out, peak);
+        for (int i = 0; i < AUDIT_TOTALS && !r; i++)
+                r = buf_put_u64(&out, totals[i]);
         if (!r)
                 r = buf_put(&out, w->why, strlen(w->why));
         if (r < 0 || control_send(CONTROL_FD, CONTROL_ENDED, bytes_of(out.data, out.size), -1) < 0)
