@@ -41,6 +41,8 @@ int vm_map(uint64_t at, size_t size, uint64_t *ret)
         uint64_t got;
         if (!size || size % VM_GRANULE || at % VM_GRANULE || size > SIZE_MAX - VM_GRANULE)
                 return SP_E_BUSY;
+        if (at > UINTPTR_MAX - size)
+                return SP_E_BUSY;
         if (!at)
                 return map_anywhere(size, ret);
         int r = map(at, size, &got);
