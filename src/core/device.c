@@ -22,7 +22,7 @@ _Static_assert(sizeof(size_t) == 8 || sizeof(size_t) == 4, "info_put_local knows
 
 /* No memory object is larger: 1 GiB for a 32-bit application, which is what OpenCL asks for, and may have that twice
  * (core/memory/view.h). */
-#define OBJECT_MAX ((cl_ulong)PTRDIFF_MAX / 2 + 1)
+#define OBJECT_MAX (sizeof(size_t) == 8 ? UINT64_MAX : (cl_ulong)1 << 30)
 
 /* ---- masks ---------------------------------------------------------------------------------- */
 
