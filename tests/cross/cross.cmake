@@ -3,6 +3,11 @@
 set(SPANCL_HOST_BUILD ${PROJECT_SOURCE_DIR}/build/release CACHE PATH
         "When cross compiling: a build for this host, for the servers of tests")
 
+# What the tests' names begin with.
+if(NOT SPANCL_CROSS_NAME)
+        set(SPANCL_CROSS_NAME ${CMAKE_SYSTEM_PROCESSOR})
+endif()
+
 file(GLOB sources CONFIGURE_DEPENDS api/*.c)
 foreach(source IN LISTS sources)
         # The emulator can't execute a program that runs itself or loads the ICD loader, and no native implementation for
@@ -20,8 +25,8 @@ foreach(source IN LISTS sources)
         if(wanted MATCHES "servers: ([0-9]+)")
                 set(servers ${CMAKE_MATCH_1})
         endif()
-        add_test(NAME ${CMAKE_SYSTEM_PROCESSOR}/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
+        add_test(NAME ${SPANCL_CROSS_NAME}/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
                 ${SPANCL_HOST_BUILD} ${servers} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:api_${name}>)
-        set_tests_properties(${CMAKE_SYSTEM_PROCESSOR}/${name} PROPERTIES LABELS cross TIMEOUT 600
+        set_tests_properties(${SPANCL_CROSS_NAME}/${name} PROPERTIES LABELS cross TIMEOUT 600
                 SKIP_RETURN_CODE 77)
 endforeach()
