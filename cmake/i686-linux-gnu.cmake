@@ -1,7 +1,7 @@
 # Debian's cross compiler for 32-bit x86 (packages gcc-i686-linux-gnu and libc6-dev-i386-cross).
 #
-# Libraries and pkg-config files of the building host are of another processor, so none of them is found. A 64-bit kernel
-# runs the programs itself, by the loader of the compiler's C library: the building host may have none for them.
+# Libraries and pkg-config files of the building host are of another processor, so none of them is found. A 64-bit
+# kernel runs the programs itself, by the loader of the compiler's C library: the building host may have none for them.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR i686)
 set(CMAKE_C_COMPILER i686-linux-gnu-gcc)

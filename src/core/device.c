@@ -621,7 +621,7 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->index = (unsigned)info_u64(info, INFO_DEVICE_NUMBER, 0);
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
-        /* What a device chooses is beyond the address space of a 32-bit application. */
+        /* Addresses that a device chooses are beyond the address space of a 32-bit application. */
         if (d->svm == INFO_SVM_OWN_ADDRESSES && sizeof(void *) < 8)
                 d->svm = INFO_SVM_NONE;
         d->accepts = info_u64(info, INFO_DEVICE_ACCEPTS, 0);

@@ -198,8 +198,8 @@ uint64_t info_u64(struct bytes block, uint32_t key, uint64_t fallback);
 SP_NODISCARD int info_put(struct buf *b, uint32_t key, const void *data, size_t size);
 SP_NODISCARD int info_put_u64(struct buf *b, uint32_t key, uint64_t value);
 
-/* Is the answer to this query one number of type size_t, or several of size_t or intptr_t? These have another width on a
- * 32-bit host. */
+/* Is the answer to this query one number of type size_t, or several of size_t or intptr_t? These have
+ * another width on a 32-bit host. */
 bool info_is_words(uint32_t key);
 
 /* Append the words of such an answer in another width: `from` and `to` are 4 or 8 bytes. A number that is too large

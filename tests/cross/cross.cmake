@@ -3,7 +3,7 @@
 set(SPANCL_HOST_BUILD ${PROJECT_SOURCE_DIR}/build/release CACHE PATH
         "When cross compiling: a build for this host, for the servers of tests")
 
-# What the tests' names begin with.
+# The names of the tests begin with it.
 if(NOT SPANCL_CROSS_NAME)
         set(SPANCL_CROSS_NAME ${CMAKE_SYSTEM_PROCESSOR})
 endif()
