@@ -280,7 +280,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
         if (!info_find(block, param_name, &v))
                 return CL_INVALID_VALUE;
         if (param_name != CL_KERNEL_LOCAL_MEM_SIZE || v.size != sizeof(cl_ulong))
-                return reply_bytes(reply, v.data, v.size);
+                return reply_info(reply, param_name, v);
         /* The native side computed the size before arguments were set; their local memory counts,
          * too. */
         struct client *c = kernel->program->context->client;
@@ -292,13 +292,13 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelWorkGroupInfo(cl_kernel kernel, cl_de
 
 /* Ask the device's server. */
 static cl_int query(cl_kernel k, cl_device_id device, uint32_t name, const size_t *input,
-                    size_t input_count, size_t size, void *ret)
+                    size_t input_count, size_t answers, size_t *ret)
 {
         struct client *c = k->program->context->client;
         int i = device ? program_device(k->program, device) : 0;
         client_lock(c);
         int r = i < 0 ? CL_INVALID_DEVICE
-                      : kernel_query(k, (cl_uint)i, name, input, input_count, size, ret);
+                      : kernel_query(k, (cl_uint)i, name, input, input_count, answers, ret);
         client_unlock(c);
         return status_to_cl(r);
 }
@@ -342,7 +342,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_dev
         case CL_KERNEL_MAX_NUM_SUB_GROUPS:
         case CL_KERNEL_COMPILE_NUM_SUB_GROUPS:
         case 0x410A: /* CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL */
-                return info_find(block, param_name, &v) ? reply_bytes(reply, v.data, v.size)
+                return info_find(block, param_name, &v) ? reply_info(reply, param_name, v)
                                                         : CL_INVALID_VALUE;
         default:
                 return CL_INVALID_VALUE;
@@ -361,8 +361,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSubGroupInfo(cl_kernel kernel, cl_dev
         answers = answers > 3 ? 3 : answers;
         memcpy(input, input_value, input_value_size);
         if (param_value) {
-                e = query(kernel, device, param_name, input, count, answers * sizeof(size_t),
-                          values);
+                e = query(kernel, device, param_name, input, count, answers, values);
                 if (e != CL_SUCCESS)
                         return e;
         }
@@ -378,7 +377,7 @@ static cl_int check_global(cl_device_id d, cl_uint dims, const size_t *offset, c
         cl_uint bits = 64;
         if (device_info(d, CL_DEVICE_ADDRESS_BITS, &v) && v.size == sizeof(bits))
                 memcpy(&bits, v.data, sizeof(bits));
-        size_t most = bits < 64 ? ((size_t)1 << bits) - 1 : SIZE_MAX;
+        size_t most = bits < 8 * sizeof(most) ? ((size_t)1 << bits) - 1 : SIZE_MAX;
         for (cl_uint i = 0; i < dims; i++) {
                 if (!global || !global[i] || global[i] > most)
                         return CL_INVALID_GLOBAL_WORK_SIZE;
@@ -424,8 +423,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSizeKHR(
                 input[i] = global_work_offset ? global_work_offset[i] : 0;
                 input[work_dim + i] = global_work_size[i];
         }
-        e = query(kernel, d, INFO_LOCAL_SIZE, input, 2 * (size_t)work_dim,
-                  work_dim * sizeof(size_t), local);
+        e = query(kernel, d, INFO_LOCAL_SIZE, input, 2 * (size_t)work_dim, work_dim, local);
         if (e == CL_SUCCESS)
                 memcpy(suggested_local_work_size, local, work_dim * sizeof(size_t));
         return e;

@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "core/object.h"
 #include "core/status.h"
+#include "proto/info.h"
 
 /* Where the application wants a value. */
 struct reply {
@@ -26,6 +28,18 @@ static inline cl_int reply_bytes(struct reply r, const void *value, size_t size)
         if (r.size_ret)
                 *r.size_ret = size;
         return CL_SUCCESS;
+}
+
+/* An OpenCL query's answer in an info block. */
+static inline cl_int reply_info(struct reply r, uint32_t key, struct bytes value)
+{
+        auto_clean(buf_fini) struct buf local = { 0 };
+        struct info_entry e;
+        if (info_put_local(&local, key, value) < 0)
+                return CL_OUT_OF_HOST_MEMORY;
+        struct bytes one = bytes_of(local.data, local.size);
+        return info_next(&one, &e) ? reply_bytes(r, e.value.data, e.value.size)
+                                   : CL_OUT_OF_HOST_MEMORY;
 }
 
 /* NULL reads as "". */

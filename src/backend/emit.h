@@ -12,10 +12,11 @@ struct emit {
         int status;
 };
 
+/* A value as this process has it. */
 static inline void emit_data(struct emit *e, uint32_t key, const void *data, size_t size)
 {
         if (e->status >= 0)
-                e->status = info_put(e->out, key, data, size);
+                e->status = info_put_native(e->out, key, data, size);
 }
 
 static inline void emit_u64(struct emit *e, uint32_t key, uint64_t value)

@@ -191,9 +191,10 @@ static void find_registration(struct doctor *d, const char *vendors)
         if (folder_exists(vendors)) {
                 (void)folder_names(vendors, find_in_entry, &v);
         } else if (ends_with(vendors, ".icd")) {
-                snprintf(path, sizeof(path), "%s%s", strchr(vendors, '/') ? "" : VENDORS "/",
-                         vendors);
-                find_in_file(d, path);
+                int n = snprintf(path, sizeof(path), "%s%s",
+                                 strchr(vendors, '/') ? "" : VENDORS "/", vendors);
+                if (n > 0 && (size_t)n < sizeof(path))
+                        find_in_file(d, path);
         } else {
                 find_in_name(d, vendors);
         }

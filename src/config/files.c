@@ -124,7 +124,7 @@ static void take_name(void *user, const char *name)
         if (*name == '.' || n < 6 || strcmp(name + n - 5, ".conf") != 0)
                 return;
         if (l->count < CONFIG_FILES_MAX)
-                snprintf(l->paths[l->count], CONFIG_PATH_MAX, "%s/%s", l->folder, name);
+                snprintf(l->paths[l->count], CONFIG_PATH_MAX, "%s/%.*s", l->folder, (int)n, name);
         l->count++;
 }
 

@@ -16,14 +16,21 @@
 #include "proto/info.h"
 #include "transport/address.h"
 
-_Static_assert(sizeof(size_t) == 8, "values travel as a 64-bit host returns them (proto/info.h)");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "values travel as a little-endian host returns them (proto/info.h)");
+_Static_assert(sizeof(size_t) == 8 || sizeof(size_t) == 4, "info_put_local knows these");
+
+/* No memory object is larger: 1 GiB for a 32-bit application, which is what OpenCL asks for, and may have that twice
+ * (core/memory/view.h). */
+#define OBJECT_MAX (sizeof(size_t) == 8 ? UINT64_MAX : (cl_ulong)1 << 30)
 
 /* ---- masks ---------------------------------------------------------------------------------- */
 
 enum mask_how {
         MASK_DROP, /* not answered: the extension that it belongs to is not offered, or api does */
         MASK_ZERO, /* as many zero bytes */
-        MASK_BITS, /* bits are cleared */
+        MASK_OBJECT,     /* the size of a memory object */
+        MASK_BITS,       /* bits are cleared */
         MASK_PARTITIONS, /* ways to divide a device */
         MASK_VERSION,    /* a text that begins with the version */
         MASK_NUMBER,     /* cl_version */
@@ -53,6 +60,10 @@ static const struct mask {
 
         /* Only in the ways that OpenCL has itself. */
         { CL_DEVICE_PARTITION_PROPERTIES, MASK_PARTITIONS },
+
+        /* The address space of a 32-bit application is smaller than that of a device. */
+        { CL_DEVICE_MAX_MEM_ALLOC_SIZE, MASK_OBJECT },
+        { CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, MASK_OBJECT },
 
         /* The entry points are those of OpenCL 3.0. */
         { CL_DEVICE_VERSION, MASK_VERSION },
@@ -341,6 +352,18 @@ static int mask_partitions(struct buf *out, cl_device_info name, struct bytes v)
         return info_put(out, name, kept, (n ? n : 1) * sizeof(p));
 }
 
+static int mask_object(struct buf *out, cl_device_info name, struct bytes v)
+{
+        cl_ulong size;
+        if (v.size != sizeof(size))
+                return info_put(out, name, v.data, v.size);
+        memcpy(&size, v.data, sizeof(size));
+        if (size > OBJECT_MAX)
+                size = OBJECT_MAX;
+        return info_put(out, name, &size, sizeof(size));
+}
+
+/* `v` is in the application's layout. */
 static int mask_one(struct buf *out, cl_device_info name, struct bytes v, struct own own)
 {
         const struct mask *m = NULL;
@@ -359,6 +382,8 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v, struct
                 return 0;
         case MASK_ZERO:
                 return info_put(out, name, zeros, v.size < sizeof(zeros) ? v.size : sizeof(zeros));
+        case MASK_OBJECT:
+                return mask_object(out, name, v);
         case MASK_PARTITIONS:
                 return mask_partitions(out, name, v);
         case MASK_BITS:
@@ -435,13 +460,21 @@ int device_mask(struct bytes native, struct buf *out)
         struct info_entry e;
         cl_device_pci_bus_info_khr pci;
         const struct own own = { has_svm(native), device_place_pci(native, &pci) };
-        while (info_next(&native, &e)) {
-                /* From 0x10000 on are the protocol's own. */
-                int r = e.key < 0x10000 ? mask_one(out, e.key, e.value, own) : 0;
-                if (r < 0)
-                        return r;
+        struct buf local = { 0 };
+        int r = 0;
+        while (!r && info_next(&native, &e)) {
+                if (e.key >= 0x10000) /* the protocol's own */
+                        continue;
+                local.size = 0;
+                r = info_put_local(&local, e.key, e.value);
+                struct bytes one = bytes_of(local.data, local.size);
+                if (!r && info_next(&one, &e))
+                        r = mask_one(out, e.key, e.value, own);
         }
-        int r = own.pci ? info_put(out, CL_DEVICE_PCI_BUS_INFO_KHR, &pci, sizeof(pci)) : 0;
+        buf_fini(&local);
+        if (r < 0)
+                return r;
+        r = own.pci ? info_put(out, CL_DEVICE_PCI_BUS_INFO_KHR, &pci, sizeof(pci)) : 0;
         return r ? r : put_own(all, out);
 }
 
@@ -555,7 +588,7 @@ static int take_all(cl_device_id d)
                 d->sub_buffer_align = 1;
         d->max_buffer_size = d->max_mem_alloc_size;
         if (device_accepts(d, DEVICE_ACCEPTS_BUFFER_SIZE) && d->max_buffer_size < d->size_max)
-                d->max_buffer_size = d->size_max;
+                d->max_buffer_size = d->size_max < OBJECT_MAX ? d->size_max : OBJECT_MAX;
         for (size_t i = 0; i < 3; i++) {
                 d->max_work_item_sizes[i] = 1;
                 if (sizes.size >= (i + 1) * sizeof(size_t))
@@ -588,6 +621,9 @@ int device_new(struct client *c, struct server *s, struct bytes info, cl_device_
         d->index = (unsigned)info_u64(info, INFO_DEVICE_NUMBER, 0);
         d->domain = (unsigned)info_u64(info, INFO_DEVICE_DOMAIN, 0);
         d->svm = (enum info_svm)info_u64(info, INFO_DEVICE_SVM, INFO_SVM_NONE);
+        /* Addresses that a device chooses are beyond the address space of a 32-bit application. */
+        if (d->svm == INFO_SVM_OWN_ADDRESSES && sizeof(void *) < 8)
+                d->svm = INFO_SVM_NONE;
         d->accepts = info_u64(info, INFO_DEVICE_ACCEPTS, 0);
         d->available = !s->drains;
         d->shown = d->present = d;

@@ -49,7 +49,8 @@ struct deferred {
 };
 
 struct handle {
-        const void *dispatch; /* struct _cl_icd_dispatch */
+        /* struct _cl_icd_dispatch. Aligned as the objects that begin with a handle are, also on 32-bit Arm. */
+        _Alignas(8) const void *dispatch;
         enum handle_type type;
         atomic_uint refs; /* the application's references */
         /* References by other objects and commands in flight; the object is freed when both are 0.

@@ -35,6 +35,12 @@ struct query {
         size_t input[6], input_count;
 };
 
+/* A kernel's answers are all sizes; they travel in 8 bytes each. */
+static size_t native_size(uint64_t size)
+{
+        return (size_t)size / 8 * sizeof(size_t) + (size_t)size % 8;
+}
+
 static cl_int ask(const struct query *q, uint8_t *value) REQUIRES(engine_held)
 {
         struct kernel *k = q->kernel;
@@ -46,13 +52,18 @@ static cl_int ask(const struct query *q, uint8_t *value) REQUIRES(engine_held)
         if (status < 0)
                 return status;
         return e->be->kernel.query(native, (unsigned)q->device, (uint32_t)q->name, q->input,
-                                   q->input_count, (size_t)q->size, value);
+                                   q->input_count, native_size(q->size), value);
 }
 
 static void answer(const struct query *q) REQUIRES(engine_held)
 {
         uint8_t value[VALUE_MAX] = { 0 };
         cl_int status = ask(q, value);
+        for (size_t i = (size_t)q->size / 8; i-- && sizeof(size_t) != 8;) {
+                size_t one;
+                memcpy(&one, value + i * sizeof(one), sizeof(one));
+                bytes_put_u64(value + i * 8, one);
+        }
         peer_send(engine_client(q->kernel->object.engine), kernel_answer, .request = q->request,
                   .status = status, .value = bytes_of(value, status < 0 ? 0 : (size_t)q->size));
 }

@@ -58,7 +58,7 @@ static int receive_hello(struct conn *c, uint8_t *out, size_t cap, uint64_t dead
         for (;;) {
                 int whole = hello_size(bytes_of(out, have));
                 if (whole < 0 || (size_t)whole > cap)
-                        return SP_E_PROTO;
+                        return whole < 0 ? whole : SP_E_PROTO;
                 if (have == (size_t)whole)
                         return whole;
                 struct iovec iov = { out + have, (size_t)whole - have };
@@ -114,6 +114,9 @@ void loop_explain(const struct dial_params *p, int status, struct dial_reply *re
                 break;
         case SP_E_INVAL:
                 say(reply, "%s: not an address that can be connected to", where);
+                break;
+        case SP_E_VERSION:
+                say(reply, "%s: " HELLO_BIG_ENDIAN, where);
                 break;
         case SP_E_PROTO:
                 say(reply, "%s: what answers there is not SpanCL", where);

@@ -61,7 +61,7 @@ static const struct watched *find(uint64_t at, pid_t self)
 
 static enum fault_access access_of(const void *context)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
         const ucontext_t *c = context;
         return c->uc_mcontext.gregs[REG_ERR] & 2 ? FAULT_WRITE : FAULT_READ;
 #else
@@ -73,7 +73,7 @@ static enum fault_access access_of(const void *context)
 /* It would run the memory as a program: nobody can make that right. */
 static bool is_instruction(const void *context)
 {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
         const ucontext_t *c = context;
         return c->uc_mcontext.gregs[REG_ERR] & 16;
 #else

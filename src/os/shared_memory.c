@@ -28,7 +28,7 @@ int shared_memory_size(int fd, uint64_t *ret)
         struct statfs fs;
         int seals = fcntl(fd, F_GET_SEALS);
         if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size < 0 ||
-            fstatfs(fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
+            fstatfs(fd, &fs) < 0 || (uint32_t)fs.f_type == HUGETLBFS_MAGIC)
                 return SP_E_INVAL;
         *ret = (uint64_t)st.st_size;
         return 0;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,6 +41,8 @@ int vm_map(uint64_t at, size_t size, uint64_t *ret)
 {
         uint64_t got;
         if (!size || size % VM_GRANULE || at % VM_GRANULE || size > SIZE_MAX - VM_GRANULE)
+                return SP_E_BUSY;
+        if (at > UINTPTR_MAX - size)
                 return SP_E_BUSY;
         if (!at)
                 return map_anywhere(size, ret);
@@ -123,12 +126,37 @@ bool vm_next_data(int fd, uint64_t from, uint64_t end, uint64_t *ret_begin, uint
         return true;
 }
 
+/* Does the file tell of this process's addresses? In an emulator of another processor it tells of the emulator's, at
+ * addresses that are shifted. So memory is made of which some pages are used. */
+static bool tells_of_us(int fd)
+{
+        enum { PAGES = 32, USED = 0x2c08 }; /* a bit for each page */
+        static atomic_int known;            /* 1: it does; -1: it does not */
+        uint64_t entries[PAGES], at, page = vm_page_size();
+        if (atomic_load(&known))
+                return atomic_load(&known) > 0;
+        if (map(0, (size_t)page * PAGES, &at) < 0)
+                return false;
+        /* Not in pieces of more than a page. */
+        (void)madvise((void *)(uintptr_t)at, (size_t)page * PAGES, MADV_NOHUGEPAGE);
+        for (unsigned i = 0; i < PAGES; i++)
+                if (USED >> i & 1)
+                        *(volatile char *)(uintptr_t)(at + i * page) = 1;
+        ssize_t n = pread(fd, entries, sizeof(entries), (off_t)(at / page * 8));
+        bool same = n == (ssize_t)sizeof(entries);
+        for (unsigned i = 0; i < PAGES && same; i++)
+                same = entries[i] >> 63 == (USED >> i & 1);
+        vm_unmap(at, (size_t)page * PAGES);
+        atomic_store(&known, same ? 1 : -1);
+        return same;
+}
+
 bool vm_touched(uint64_t at, size_t size)
 {
         enum { AT_ONCE = 64 };
         uint64_t entries[AT_ONCE], page = vm_page_size(), count = size / page;
-        bool touched = false;
         int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+        bool touched = fd >= 0 && !tells_of_us(fd);
         for (uint64_t i = 0; fd >= 0 && i < count && !touched; i += AT_ONCE) {
                 size_t some = (size_t)(count - i < AT_ONCE ? count - i : AT_ONCE) * 8;
                 touched = pread(fd, entries, some, (off_t)((at / page + i) * 8)) != (ssize_t)some;

@@ -198,6 +198,21 @@ uint64_t info_u64(struct bytes block, uint32_t key, uint64_t fallback);
 SP_NODISCARD int info_put(struct buf *b, uint32_t key, const void *data, size_t size);
 SP_NODISCARD int info_put_u64(struct buf *b, uint32_t key, uint64_t value);
 
+/* Is the answer to this query one number of type size_t, or several of size_t or intptr_t? These have
+ * another width on a 32-bit host. */
+bool info_is_words(uint32_t key);
+
+/* Append the words of such an answer in another width: `from` and `to` are 4 or 8 bytes. A number that is too large
+ * becomes the largest one. An answer that is no whole number of words stays as it is. */
+SP_NODISCARD int info_put_words(struct buf *b, uint32_t key, struct bytes value, size_t from,
+                                size_t to);
+
+/* Append an answer that an implementation in this process gave. */
+SP_NODISCARD int info_put_native(struct buf *b, uint32_t key, const void *data, size_t size);
+
+/* Append an answer as this process's application takes it. */
+SP_NODISCARD int info_put_local(struct buf *b, uint32_t key, struct bytes value);
+
 /* Open a nested block: everything appended to `b` until info_end belongs to it. *ret_mark is to be
  * handed to info_end. */
 SP_NODISCARD int info_begin(struct buf *b, uint32_t key, size_t *ret_mark);

@@ -61,6 +61,15 @@ int hello_put_stats(struct buf *b, const struct wire_session_stats *m)
         return finish(b, start, r < 0 ? r : wire_put_session_stats(b, m));
 }
 
+/* Is it the header of a hello, but with its numbers in the other byte order? The size of a hello has zeros on one side
+ * only. */
+static bool is_big_endian(const uint8_t *header)
+{
+        const uint32_t size = __builtin_bswap32(bytes_get_u32(header));
+        return size && size <= FRAME_HELLO_MAX && header[4] == FRAME_HELLO && !header[5] &&
+               !header[6] && !header[7];
+}
+
 int hello_size(struct bytes prefix)
 {
         size_t n = prefix.size < FRAME_MAGIC_SIZE ? prefix.size : FRAME_MAGIC_SIZE;
@@ -69,7 +78,10 @@ int hello_size(struct bytes prefix)
                 return SP_E_PROTO;
         if (prefix.size < HELLO_PREFIX)
                 return HELLO_PREFIX;
-        int r = frame_get((const uint8_t *)prefix.data + FRAME_MAGIC_SIZE, &f);
+        const uint8_t *header = (const uint8_t *)prefix.data + FRAME_MAGIC_SIZE;
+        int r = frame_get(header, &f);
+        if (r < 0 && is_big_endian(header))
+                return SP_E_VERSION;
         if (r < 0 || f.type != FRAME_HELLO)
                 return SP_E_PROTO;
         return HELLO_PREFIX + (int)f.size;

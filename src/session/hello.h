@@ -21,9 +21,14 @@ SP_NODISCARD int hello_put(struct buf *b, const struct wire_hello *m);
 SP_NODISCARD int hello_put_reply(struct buf *b, const struct wire_hello_reply *m);
 SP_NODISCARD int hello_put_stats(struct buf *b, const struct wire_session_stats *m);
 
+/* Why a side whose numbers are big-endian is refused: both sides can tell, by the frame header. Words of 32 and 64 bits
+ * are no difference here. */
+#define HELLO_BIG_ENDIAN \
+        "the other side is a big-endian system or build: SpanCL runs between little-endian ones only"
+
 /* Compute the size of the whole exchange from its first HELLO_PREFIX bytes. A reader then takes
  * exactly these bytes from the connection. With fewer bytes it checks these and returns
- * HELLO_PREFIX. SP_E_PROTO: the other side does not speak SpanCL. */
+ * HELLO_PREFIX. SP_E_PROTO: the other side does not speak SpanCL. SP_E_VERSION: HELLO_BIG_ENDIAN. */
 SP_NODISCARD int hello_size(struct bytes prefix);
 
 /* Decode a whole exchange; fields borrow from `whole`, which is 8-byte aligned. SP_E_PROTO;

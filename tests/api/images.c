@@ -482,7 +482,7 @@ static void errors(const struct api *a, cl_program program)
         bad = desc;
         bad.image_width = 1 << 24;
         EXPECT_ERROR(CL_INVALID_IMAGE_SIZE, clCreateImage(x, 0, &rgba8, &bad, NULL, &error));
-        bad.image_width = (size_t)1 << 40;
+        bad.image_width = SIZE_MAX / 2 + 1;
         EXPECT_ERROR(CL_INVALID_IMAGE_SIZE, clCreateImage(x, 0, &rgba8, &bad, NULL, &error));
         bad = desc;
         bad.image_row_pitch = ROW - PIXEL;

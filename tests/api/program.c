@@ -119,7 +119,7 @@ static void arguments(struct api *a)
         size_t one = 1;
         EXPECT(CL_INVALID_ARG_INDEX, clSetKernelArg(k, 6, sizeof(x), &x));
         EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 2, 8, &x));
-        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 0, 4, &m));
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 0, sizeof(m) / 2, &m));
         EXPECT(CL_INVALID_KERNEL_ARGS,
                clEnqueueNDRangeKernel(a->queues[0], k, 1, NULL, &one, NULL, 0, NULL, NULL));
         OK(clSetKernelArg(k, 0, sizeof(m), &m));

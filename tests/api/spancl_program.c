@@ -234,7 +234,7 @@ static void kernels(struct api *a)
         EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 2, 8, &x));
         EXPECT(CL_INVALID_ARG_VALUE, clSetKernelArg(k, 2, 4, NULL));
         EXPECT(CL_INVALID_ARG_VALUE, clSetKernelArg(k, 1, 4, &x));
-        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 0, 4, &m));
+        EXPECT(CL_INVALID_ARG_SIZE, clSetKernelArg(k, 0, sizeof(m) / 2, &m));
         cl_mem wrong = (cl_mem)k;
         EXPECT(CL_INVALID_MEM_OBJECT, clSetKernelArg(k, 0, sizeof(m), &wrong));
         EXPECT(has_svm(a) ? CL_INVALID_ARG_VALUE : CL_INVALID_OPERATION,

@@ -214,7 +214,7 @@ static void queries(struct api *a)
         }
         cl_uint type;
         EXPECT(CL_INVALID_VALUE,
-               alloc_info(a->context, x, CL_MEM_ALLOC_SIZE_INTEL, 4, &type, NULL));
+               alloc_info(a->context, x, CL_MEM_ALLOC_SIZE_INTEL, sizeof(size_t) / 2, &type, NULL));
         EXPECT(CL_INVALID_VALUE, alloc_info(a->context, x, 0x4208, 4, &type, NULL));
         EXPECT(CL_INVALID_CONTEXT,
                alloc_info(NULL, x, CL_MEM_ALLOC_TYPE_INTEL, sizeof(type), &type, NULL));

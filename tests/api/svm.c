@@ -23,8 +23,12 @@ static const char source[] =
         "        *(__global uint *)where[0] += 5;\n"
         "}\n";
 
+/* A device's pointer has the device's width: that of a 32-bit program's is half of it. */
 struct node {
-        struct node *next;
+        union {
+                struct node *next;
+                cl_ulong address;
+        };
         cl_ulong value;
 };
 
@@ -96,9 +100,10 @@ static void host_builds(struct api *a, cl_program program)
         OK(clEnqueueSVMMap(q, CL_FALSE, CL_MAP_WRITE_INVALIDATE_REGION, head, sizeof(*head), 0,
                            NULL, NULL));
         OK(clEnqueueSVMMap(q, CL_TRUE, CL_MAP_WRITE, rest, 10 * sizeof(*rest), 0, NULL, NULL));
-        *head = (struct node){ &rest[9], 1000 };
+        *head = (struct node){ .address = (uintptr_t)&rest[9], .value = 1000 };
         for (int i = 0; i < 10; i++)
-                rest[i] = (struct node){ i ? &rest[i - 1] : NULL, (cl_ulong)i };
+                rest[i] = (struct node){ .address = i ? (uintptr_t)&rest[i - 1] : 0,
+                                         .value = (cl_ulong)i };
         OK(clEnqueueSVMUnmap(q, head, 0, NULL, NULL));
         OK(clEnqueueSVMUnmap(q, rest, 0, NULL, NULL));
         OK(clFinish(q));

@@ -246,7 +246,9 @@ static void large(struct api *a, cl_program program)
         cl_kernel add = api_kernel(program, "add");
         cl_ulong most = 0;
         OK(clGetDeviceInfo(a->devices[0], CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(most), &most, NULL));
-        size_t size = most > (cl_ulong)64 << 30 ? (size_t)64 << 30 : (size_t)most;
+        /* A part of the address space of a 32-bit program. */
+        const cl_ulong enough = sizeof(void *) == 8 ? (cl_ulong)64 << 30 : 256 << 20;
+        size_t size = (size_t)(most > enough ? enough : most);
         cl_int err;
         char *p = shared_alloc(a->context, a->devices[0], NULL, size, 0, &err);
         OK(err);

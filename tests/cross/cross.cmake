@@ -1,7 +1,12 @@
-# The programs of api/ for another processor. Each is linked with the library itself, because the building host has no
-# ICD loader for that processor. SPANCL_HOST_BUILD is a build for this host's processor: its servers run.
+# The programs of api/ for another processor or C library. Each is linked with the library itself, because the building
+# host has no ICD loader for these. SPANCL_HOST_BUILD is a build for this host's processor: its servers run.
 set(SPANCL_HOST_BUILD ${PROJECT_SOURCE_DIR}/build/release CACHE PATH
         "When cross compiling: a build for this host, for the servers of tests")
+
+# The names of the tests begin with it.
+if(NOT SPANCL_CROSS_NAME)
+        set(SPANCL_CROSS_NAME ${CMAKE_SYSTEM_PROCESSOR})
+endif()
 
 file(GLOB sources CONFIGURE_DEPENDS api/*.c)
 foreach(source IN LISTS sources)
@@ -20,8 +25,27 @@ foreach(source IN LISTS sources)
         if(wanted MATCHES "servers: ([0-9]+)")
                 set(servers ${CMAKE_MATCH_1})
         endif()
-        add_test(NAME ${CMAKE_SYSTEM_PROCESSOR}/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
+        add_test(NAME ${SPANCL_CROSS_NAME}/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
                 ${SPANCL_HOST_BUILD} ${servers} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:api_${name}>)
-        set_tests_properties(${CMAKE_SYSTEM_PROCESSOR}/${name} PROPERTIES LABELS cross TIMEOUT 600
+        set_tests_properties(${SPANCL_CROSS_NAME}/${name} PROPERTIES LABELS cross TIMEOUT 600
                 SKIP_RETURN_CODE 77)
 endforeach()
+
+# A program without any shared library, its C library included: with musl, because glibc's static programs can't load
+# any library.
+if(SPANCL_CROSS_NAME STREQUAL "musl" AND TARGET spancl_static)
+        foreach(name buffers transfer)
+                add_executable(static_${name} api/${name}.c)
+                target_include_directories(static_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+                target_link_libraries(static_${name} PRIVATE spancl_flags ${SPANCL_STATIC})
+                target_link_options(static_${name} PRIVATE -static)
+                add_dependencies(static_${name} spancl_static)
+                set_target_properties(static_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF
+                        LINK_DEPENDS ${SPANCL_STATIC})
+                add_test(NAME ${SPANCL_CROSS_NAME}/static/${name} COMMAND
+                        ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers ${SPANCL_HOST_BUILD} 2 --
+                        $<TARGET_FILE:static_${name}>)
+                set_tests_properties(${SPANCL_CROSS_NAME}/static/${name} PROPERTIES LABELS cross
+                        TIMEOUT 600)
+        endforeach()
+endif()

@@ -14,6 +14,7 @@
 
 #include "config/server_spec.h"
 #include "core/link/io.h"
+#include "loop/dial.h"
 #include "loop/link.h"
 #include "os/net/socket.h"
 #include "session/hello.h"
@@ -146,6 +147,24 @@ TEST(last_message_is_heard_when_a_lane_is_refused)
         rmdir(folder);
 }
 
+TEST(a_big_endian_server_is_named)
+{
+        uint8_t answered[HELLO_PREFIX] = FRAME_MAGIC;
+        const struct dial_params p = { .address = "127.0.0.1:7", .timeout_ms = 60000 };
+        struct dial_reply reply;
+        struct conn *conn, *unused;
+        int ends[2];
+        answered[11] = 120; /* the size of its hello, from the other end */
+        answered[12] = FRAME_HELLO;
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+        assert_int_equal(conn_from_fd(ends[0], &conn), 0);
+        assert_int_equal(write(ends[1], answered, sizeof(answered)), sizeof(answered));
+        assert_int_equal(loop_hello(&p, conn, &unused, &reply), SP_E_VERSION);
+        assert_non_null(strstr(reply.text, "big-endian"));
+        assert_non_null(strstr(reply.text, "127.0.0.1"));
+        close(ends[1]);
+}
+
 /* Its server would take the parent for alive as long as the child is. */
 TEST(a_child_of_a_fork_has_no_connection_that_a_thread_is_making)
 {
@@ -177,6 +196,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(last_message_is_heard_when_a_lane_is_refused),
+                cmocka_unit_test(a_big_endian_server_is_named),
                 cmocka_unit_test(a_child_of_a_fork_has_no_connection_that_a_thread_is_making),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

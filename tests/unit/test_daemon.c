@@ -100,13 +100,11 @@ static void a_frame_of_a_huge_length_is_dropped(void **state)
         daemon_stop(&d);
 }
 
-/* Send a hello that is refused, and return the status of the refusal. */
-static int64_t refused(const struct daemon *d, const struct wire_hello *m)
+/* Send bytes that are refused, and return the status of the refusal. */
+static int64_t bytes_refused(const struct daemon *d, const void *data, size_t size)
 {
-        auto_clean(buf_fini) struct buf hello = { 0 };
-        assert_int_equal(hello_put(&hello, m), 0);
         struct conn *c = dial(d);
-        send_bytes(c, hello.data, hello.size);
+        send_bytes(c, data, size);
         _Alignas(8) uint8_t in[HELLO_PREFIX + FRAME_HELLO_MAX];
         size_t have = 0;
         while (have < HELLO_PREFIX || have < (size_t)hello_size(bytes_of(in, have))) {
@@ -123,6 +121,27 @@ static int64_t refused(const struct daemon *d, const struct wire_hello *m)
         assert_dropped(c);
         conn_close(c);
         return reply.status;
+}
+
+static int64_t refused(const struct daemon *d, const struct wire_hello *m)
+{
+        auto_clean(buf_fini) struct buf hello = { 0 };
+        assert_int_equal(hello_put(&hello, m), 0);
+        return bytes_refused(d, hello.data, hello.size);
+}
+
+static void a_big_endian_client_is_told_so(void **state)
+{
+        (void)state;
+        struct daemon d;
+        daemon_start(&d, NULL);
+        uint8_t hello[HELLO_PREFIX] = FRAME_MAGIC;
+        hello[11] = 120;
+        hello[12] = FRAME_HELLO;
+        assert_int_equal(bytes_refused(&d, hello, sizeof(hello)), SP_E_VERSION);
+        assert_true(daemon_logged(&d, "big-endian"));
+        daemon_assert_serves(&d);
+        daemon_stop(&d);
 }
 
 static void another_version_is_told_so(void **state)
@@ -392,6 +411,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(rubbish_is_dropped_and_others_are_served),
                 cmocka_unit_test(a_frame_of_a_huge_length_is_dropped),
+                cmocka_unit_test(a_big_endian_client_is_told_so),
                 cmocka_unit_test(another_version_is_told_so),
                 cmocka_unit_test(a_loopback_connection_does_not_drain_the_server),
                 cmocka_unit_test(a_hello_may_come_byte_by_byte),

@@ -75,6 +75,24 @@ TEST(a_stranger_is_noticed_at_the_first_wrong_byte)
         }
 }
 
+TEST(a_big_endian_side_is_told_from_a_stranger)
+{
+        /* As its hello of 120 bytes would begin: the header, and then numbers from their other end. */
+        uint8_t prefix[HELLO_PREFIX] = FRAME_MAGIC;
+        prefix[11] = 120;
+        prefix[12] = FRAME_HELLO;
+        assert_int_equal(hello_size(bytes_of(prefix, sizeof(prefix))), SP_E_VERSION);
+        /* The longest one has its size in other bytes. */
+        prefix[10] = FRAME_HELLO_MAX >> 8;
+        prefix[11] = 0;
+        assert_int_equal(hello_size(bytes_of(prefix, sizeof(prefix))), SP_E_VERSION);
+        prefix[11] = 8;
+        assert_int_equal(hello_size(bytes_of(prefix, sizeof(prefix))), SP_E_PROTO);
+        prefix[10] = 0;
+        prefix[12] = FRAME_DATA;
+        assert_int_equal(hello_size(bytes_of(prefix, sizeof(prefix))), SP_E_PROTO);
+}
+
 TEST(versions_meet_or_say_who_is_older)
 {
         struct wire_hello m = hello;
@@ -130,6 +148,7 @@ int main(void)
                 cmocka_unit_test(both_directions_come_back_equal),
                 cmocka_unit_test(no_truncation_is_taken_for_whole),
                 cmocka_unit_test(a_stranger_is_noticed_at_the_first_wrong_byte),
+                cmocka_unit_test(a_big_endian_side_is_told_from_a_stranger),
                 cmocka_unit_test(versions_meet_or_say_who_is_older),
                 cmocka_unit_test(a_name_that_is_too_long_is_not_sent),
                 cmocka_unit_test(without_memory_nothing_is_appended),

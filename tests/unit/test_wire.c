@@ -464,6 +464,52 @@ TEST(info_blocks_nest_and_are_found)
         buf_fini(&b);
 }
 
+/* Sizes travel in 8 bytes; a 32-bit application and a 32-bit implementation have them in 4. */
+TEST(sizes_fit_the_hosts_word)
+{
+        const uint64_t wide[3] = { 4096, UINT32_MAX, 1ull << 40 };
+        const uint32_t narrow[3] = { 4096, UINT32_MAX, UINT32_MAX };
+        const uint64_t back[3] = { 4096, UINT32_MAX, UINT32_MAX };
+        const uint32_t key = 0x1005; /* CL_DEVICE_MAX_WORK_ITEM_SIZES */
+        struct buf b = { 0 };
+        struct bytes v;
+        assert_true(info_is_words(key));
+        assert_false(info_is_words(0x1010)); /* CL_DEVICE_MAX_MEM_ALLOC_SIZE: 64 bits on all */
+        assert_int_equal(info_put_words(&b, key, bytes_of(wide, sizeof(wide)), 8, 4), 0);
+        assert_int_equal(info_put_u64(&b, 1, 7), 0); /* the padding was right */
+        struct bytes all = bytes_of(b.data, b.size);
+        assert_int_equal(check_info(all.data, all.size), 0);
+        assert_int_equal(info_u64(all, 1, 0), 7);
+        assert_int_equal(info_find(all, key, &v), 1);
+        assert_int_equal(v.size, sizeof(narrow));
+        assert_memory_equal(v.data, narrow, sizeof(narrow));
+        buf_fini(&b);
+
+        assert_int_equal(info_put_words(&b, key, bytes_of(narrow, sizeof(narrow)), 4, 8), 0);
+        assert_int_equal(info_find(bytes_of(b.data, b.size), key, &v), 1);
+        assert_int_equal(v.size, sizeof(back));
+        assert_memory_equal(v.data, back, sizeof(back));
+        buf_fini(&b);
+
+        /* A server may send anything: no whole number of words, or none. */
+        for (size_t n = 0; n < 24; n++) {
+                const size_t expected = n % 8 ? n : n / 2;
+                assert_int_equal(info_put_words(&b, key, bytes_of(wide, n), 8, 4), 0);
+                assert_int_equal(info_find(bytes_of(b.data, b.size), key, &v), 1);
+                assert_int_equal(v.size, expected);
+                buf_fini(&b);
+        }
+        for (unsigned long n = 1;; n++) {
+                mem_fail_at(n);
+                int r = info_put_words(&b, key, bytes_of(wide, sizeof(wide)), 8, 4);
+                mem_fail_at(0);
+                assert_true(r == 0 || (r == SP_E_NOMEM && b.size == 0));
+                if (r == 0)
+                        break;
+        }
+        buf_fini(&b);
+}
+
 TEST(malformed_info_is_refused)
 {
         struct buf b = { 0 };
@@ -684,6 +730,7 @@ int main(void)
                 cmocka_unit_test(text_has_no_zero_byte),
                 cmocka_unit_test(encoder_refuses_what_no_decoder_takes),
                 cmocka_unit_test(info_blocks_nest_and_are_found),
+                cmocka_unit_test(sizes_fit_the_hosts_word),
                 cmocka_unit_test(malformed_info_is_refused),
                 cmocka_unit_test(args_come_back_equal),
                 cmocka_unit_test(malformed_args_are_refused),

@@ -28,7 +28,14 @@ enum {
 
 /* Where there is normally nothing on a 64-bit host; the last one is for programs under ThreadSanitizer,
  * which allows little else. Behind them: where this process has room. */
-static const uint64_t bases[] = { 0x110000000000, 0x280000000000, 0x3f0000000000, 0x7e8000000000 };
+static const uint64_t bases_64[] = { 0x110000000000, 0x280000000000, 0x3f0000000000,
+                                     0x7e8000000000 };
+/* The same for a 32-bit client: its servers have nothing below 4 GiB, and it has little in the middle. */
+static const uint64_t bases_32[] = { 0x40000000, 0x80000000, 0x60000000, 0x20000000 };
+
+_Static_assert(array_size(bases_64) == array_size(bases_32), "");
+
+#define IS_32 (sizeof(void *) == 4)
 
 /* ---- who has it ----------------------------------------------------------------------------- */
 
@@ -63,7 +70,7 @@ void svm_settle(struct client *c)
                 }
         }
         c->io->random(c->io_user, &c->svm.offset, sizeof(c->svm.offset));
-        c->svm.offset = c->svm.offset % (1ull << 36) / VM_GRANULE * VM_GRANULE;
+        c->svm.offset = c->svm.offset % (IS_32 ? 1ull << 28 : 1ull << 36) / VM_GRANULE * VM_GRANULE;
 }
 
 void svm_server_added(struct server *s)
@@ -251,12 +258,14 @@ static int ask_others(cl_context x, struct svm_chunk *chunk) REQUIRES(client_hel
 /* Where to look next: there, or, if that was no good, elsewhere. */
 static uint64_t next_address(struct client *c, size_t size, bool elsewhere) REQUIRES(client_held)
 {
-        size_t count = array_size(bases);
+        const uint64_t *bases = IS_32 ? bases_32 : bases_64;
+        size_t count = array_size(bases_64);
         if (elsewhere)
                 c->svm.base = (c->svm.base + 1) % (count + 1);
         uint64_t at = c->svm.offset;
         c->svm.offset += size;
-        return c->svm.base == count ? 0 : bases[c->svm.base] + at;
+        uint64_t end = c->svm.base == count ? 0 : bases[c->svm.base] + at + size;
+        return end && end <= UINTPTR_MAX ? end - size : 0;
 }
 
 /* For allocations with views. */

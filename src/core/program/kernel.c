@@ -517,7 +517,7 @@ static int send_query(cl_kernel k, cl_uint i, const struct wire_kernel_query *qu
 }
 
 int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input, size_t input_count,
-                 size_t size, void *ret)
+                 size_t count, size_t *ret)
 {
         struct client *c = k->program->context->client;
         struct request request = { 0 };
@@ -536,7 +536,7 @@ int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input, siz
                                .request = request.id,
                                .name = name,
                                .input = { values, input_count },
-                               .size = size,
+                               .size = count * 8,
                        });
         if (r < 0)
                 request_done(c, request.id, status_to_cl(r), bytes_of(NULL, 0));
@@ -544,10 +544,12 @@ int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input, siz
         request_wait(c, &request);
         kernel_unhold(k);
         r = request.status;
-        if (!r && request.info.size != size)
+        if (!r && request.info.size != count * 8)
                 r = SP_E_PROTO;
-        if (!r)
-                memcpy(ret, request.info.data, size);
+        for (size_t n = 0; n < count && !r; n++) {
+                uint64_t value = bytes_get_u64(request.info.data + n * 8);
+                ret[n] = value < SIZE_MAX ? (size_t)value : SIZE_MAX;
+        }
         buf_fini(&request.info);
         return r;
 }

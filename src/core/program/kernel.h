@@ -35,10 +35,10 @@ SP_NODISCARD int kernel_set_reach(cl_kernel k, enum kernel_reach how, size_t cou
 bool kernel_queue_fits(const struct _cl_kernel *k, cl_uint i, const struct _cl_device_id *d)
         REQUIRES(client_held);
 
-/* Ask the server of device i of the program's (proto/schema: kernel_query); `size` bytes of answer.
+/* Ask the server of device i of the program's (proto/schema: kernel_query); the answer is `count` numbers.
  * SP_E_* or cl_int. Releases the lock while it waits. */
 SP_NODISCARD int kernel_query(cl_kernel k, cl_uint i, uint32_t name, const size_t *input,
-                              size_t input_count, size_t size, void *ret) REQUIRES(client_held);
+                              size_t input_count, size_t count, size_t *ret) REQUIRES(client_held);
 
 /* Does the object of argument i, if it has one, still exist? They are not retained. */
 bool kernel_arg_is_alive(const struct _cl_kernel *k, cl_uint i) REQUIRES(client_held);

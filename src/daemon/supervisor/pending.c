@@ -528,7 +528,10 @@ void pending_event(struct supervisor *s, struct pending *v)
         r = read_hello(v);
         if (!r)
                 return;
-        if (r < 0)
+        if (r == SP_E_VERSION) {
+                refuse(s, v, r, HELLO_BIG_ENDIAN);
+                pending_drop(s, v);
+        } else if (r < 0)
                 drop_refused(s, v, r,
                              r == SP_E_PROTO  ? "it does not speak SpanCL"
                              : r == SP_E_LINK ? "it ended before its hello, or its handshake failed"

@@ -240,7 +240,7 @@ static int bulk_size(const struct command *c, const struct kind *kind, uint64_t 
                                   __builtin_mul_overflow(size, n->region[2], &size)))
                 return SP_E_PROTO;
         *ret = size;
-        return size && size <= WIRE_BULK_MAX ? 0 : SP_E_PROTO;
+        return *ret && *ret <= WIRE_BULK_MAX ? 0 : SP_E_PROTO;
 }
 
 /* The size of the smallest box that a rectangle or an image is cut into: a slice, or a row if there

@@ -181,7 +181,7 @@ static bool is_dear(const struct engine *e, unsigned domain)
 /* Does one of the kernels in `info` require a work-group size? */
 static bool requires_size(struct bytes info)
 {
-        size_t size[3];
+        uint64_t size[3];
         struct info_entry kernel, device;
         struct bytes v;
         while (info_next(&info, &kernel)) {

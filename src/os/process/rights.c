@@ -11,7 +11,7 @@
 
 enum { NOBODY = 65534, DESCRIPTORS = 64, MEMORY_MIB = 256 };
 
-static void limit(__rlimit_resource_t what, rlim_t value)
+static void limit(int what, rlim_t value)
 {
         struct rlimit r;
         if (getrlimit(what, &r) < 0)
@@ -42,8 +42,10 @@ void rights_drop_but_threads(void)
                 fprintf(stderr, "the process keeps its folder: it can't enter /\n");
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-        (void)mallopt(M_ARENA_MAX,
-                      1); /* each thread's heap would reserve much of the limited addresses */
+#ifdef M_ARENA_MAX
+        /* Each thread's heap would reserve much of the limited addresses. musl has no such heaps. */
+        (void)mallopt(M_ARENA_MAX, 1);
+#endif
         limit(RLIMIT_CORE, 0);
         limit(RLIMIT_NOFILE, DESCRIPTORS);
 #ifndef SPANCL_SANITIZED
