@@ -154,6 +154,10 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         struct session *session = server_session(from);
         if (server_refuses(from))
                 return SP_E_GONE;
+        /* A buffer in place has its initial data there before any command used it. */
+        r = mem_declare(root, from);
+        if (r < 0)
+                return r;
         struct placement *p = &root->placement;
         const struct replica *content = content_size_at(root, part, from->index, from_domain);
         struct ids before;
