@@ -204,6 +204,65 @@ static void sub_buffers(struct api *a)
         free(out);
 }
 
+/* Kernels that could write, but only read, need no order. Each of them waits for the bytes. */
+static void read_at_once(struct api *a, cl_kernel take, cl_uint device, int blocking_write,
+                         cl_command_queue_properties properties)
+{
+        enum { SIZE = 9 << 20, COUNT = 3 };
+        const size_t size = SIZE;
+        uint8_t *in = api_alloc(SIZE), *out = api_alloc(SIZE);
+        cl_command_queue queues[COUNT];
+        cl_mem to[COUNT], from = NULL;
+        api_pattern(in, SIZE, device);
+        if (!blocking_write)
+                from = api_buffer(a, CL_MEM_COPY_HOST_PTR, SIZE, in);
+        else
+                from = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+        for (unsigned i = 0; i < COUNT; i++) {
+                cl_int err;
+                queues[i] = clCreateCommandQueue(a->context, a->devices[device], properties, &err);
+                OK(err);
+                to[i] = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+        }
+        if (blocking_write)
+                OK(clEnqueueWriteBuffer(queues[0], from, CL_TRUE, 0, SIZE, in, 0, NULL, NULL));
+        for (unsigned i = 0; i < COUNT; i++) {
+                OK(clSetKernelArg(take, 0, sizeof(cl_mem), &from));
+                OK(clSetKernelArg(take, 1, sizeof(cl_mem), &to[i]));
+                OK(clEnqueueNDRangeKernel(queues[i], take, 1, NULL, &size, NULL, 0, NULL, NULL));
+        }
+        for (unsigned i = 0; i < COUNT; i++)
+                OK(clFinish(queues[i]));
+        for (unsigned i = 0; i < COUNT; i++) {
+                OK(clEnqueueReadBuffer(queues[i], to[i], CL_TRUE, 0, SIZE, out, 0, NULL, NULL));
+                CHECK(!memcmp(in, out, SIZE));
+                OK(clReleaseMemObject(to[i]));
+                OK(clReleaseCommandQueue(queues[i]));
+        }
+        OK(clReleaseMemObject(from));
+        free(in);
+        free(out);
+}
+
+static void readers(struct api *a)
+{
+        cl_program program = api_build(a,
+                                       "__kernel void take(__global uchar *from,\n"
+                                       "                   __global uchar *to) {\n"
+                                       "        to[get_global_id(0)] = from[get_global_id(0)];\n"
+                                       "}\n",
+                                       "");
+        cl_kernel take = api_kernel(program, "take");
+        for (cl_uint i = 0; i < a->count; i++) {
+                read_at_once(a, take, i, 0, 0);
+                read_at_once(a, take, i, 1, 0);
+                if (api_out_of_order(a, i))
+                        read_at_once(a, take, i, 0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        }
+        OK(clReleaseKernel(take));
+        OK(clReleaseProgram(program));
+}
+
 /* One buffer goes round the devices by itself, with events alone between the queues. */
 static void round_trip(struct api *a)
 {
@@ -320,6 +379,7 @@ int main(void)
         initial_data(&a);
         sub_buffers(&a);
         round_trip(&a);
+        readers(&a);
         destructors(&a);
         errors(&a);
         api_close(&a);

@@ -119,6 +119,19 @@ static void every_way(const struct api *a, cl_uint *data)
         OK(clReleaseMemObject(m));
 }
 
+/* Initial data that another device uses first than the one whose memory it is in. */
+static void elsewhere_first(const struct api *a, cl_uint *data)
+{
+        for (cl_uint i = a->count; i-- > 0;) {
+                fill(data, i);
+                cl_mem m = api_buffer(a, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, SIZE, data);
+                add(a->queues[i], m, 1);
+                OK(clEnqueueReadBuffer(a->queues[i], m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                CHECK(is(data, i + 1));
+                OK(clReleaseMemObject(m));
+        }
+}
+
 /* Parts of it. */
 static void parts(const struct api *a, cl_uint *data)
 {
@@ -248,6 +261,7 @@ int main(int argc, char **argv)
         program = api_build(&a, source, "");
         beyond(&a);
         every_way(&a, data);
+        elsewhere_first(&a, data);
         parts(&a, data);
         released_early(&a, data);
         threads(&a, data);

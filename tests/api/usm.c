@@ -489,6 +489,38 @@ static void errors(struct api *a)
         EXPECT(CL_INVALID_CONTEXT, free_now(NULL, NULL));
 }
 
+/* A kernel that may reach everything has bytes brought that it does not use. Another command that
+ * needs them waits for them, though it is not ordered behind the kernel. */
+static void beside_a_launch(struct api *a, cl_program program)
+{
+        enum { SIZE = 8 << 20 };
+        const cl_bool yes = CL_TRUE;
+        cl_kernel add = api_kernel(program, "add");
+        OK(clSetKernelExecInfo(add, CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL, sizeof(yes),
+                               &yes));
+        for (cl_uint i = 0; i < a->count; i++) {
+                cl_int err;
+                cl_command_queue other = clCreateCommandQueue(a->context, a->devices[i], 0, &err);
+                OK(err);
+                cl_uint *p = alloc(a, API_DEVICES_MAX, SIZE), *own = alloc(a, i, PAGE);
+                uint8_t *out = api_alloc(SIZE);
+                own[0] = 0;
+                api_pattern((uint8_t *)p, SIZE, i);
+                OK(set_pointer(add, 0, own));
+                set_uint(add, 1, 1);
+                run(a->queues[i], add, 1);
+                OK(mem_copy(other, CL_TRUE, out, p, SIZE, 0, NULL, NULL));
+                OK(clFinish(a->queues[i]));
+                CHECK(!memcmp(p, out, SIZE));
+                CHECK(own[0] == 1);
+                free(out);
+                OK(free_blocking(a->context, own));
+                OK(free_blocking(a->context, p));
+                OK(clReleaseCommandQueue(other));
+        }
+        OK(clReleaseKernel(add));
+}
+
 /* Hints change nothing. */
 static void hints(struct api *a)
 {
@@ -529,6 +561,7 @@ int main(void)
         system_calls(&a, program);
         as_host_memory(&a, program);
         hints(&a);
+        beside_a_launch(&a, program);
         own_protection(&a, program);
         large(&a, program);
         OK(clReleaseProgram(program));

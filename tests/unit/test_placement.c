@@ -277,9 +277,9 @@ TEST(writers_are_all_there_until_a_later_one_follows_them)
         assert_int_equal(placement_write(&p, 0, 0, all, 6, 0), 0);
         assert_int_equal(at->writer_count, 4);
         /* A write that waits for others stands for those that wrote no more. */
-        placement_follow(&p, 0, 0, right, (uint64_t[]){ 6, 3 }, 2);
+        placement_follow(&p, 0, 0, right, 7, true, (uint64_t[]){ 6, 3 }, 2);
         assert_int_equal(at->writer_count, 4);
-        placement_follow(&p, 0, 0, all, (uint64_t[]){ 6, 3, 77 }, 3);
+        placement_follow(&p, 0, 0, all, 7, true, (uint64_t[]){ 6, 3, 77 }, 3);
         assert_int_equal(at->writer_count, 2);
         assert_int_equal(at->writers[0].event, 4);
         assert_int_equal(at->writers[1].event, 5);
@@ -296,6 +296,52 @@ TEST(writers_are_all_there_until_a_later_one_follows_them)
         assert_int_equal(at->writers[1].event, 10);
         assert_int_equal(at->writers[1].range.end, 80);
         assert_true(at->writers[1].arrival && at->writers[1].awaited);
+        placement_fini(&p);
+}
+
+static size_t all_users_wait_for(const struct placement *p, uint64_t event)
+{
+        const struct replica *at = placement_find(p, 0, 0);
+        size_t found = 0;
+        for (size_t i = 0; i < at->writer_count; i++)
+                found += at->writers[i].event == event && at->writers[i].awaited;
+        return found;
+}
+
+TEST(every_user_waits_for_an_arrival_until_a_command_overwrites_all_of_it)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, 100 }, most = { 0, 99 };
+        enum { QUEUE = 7, ARRIVAL = 1, LATER = 4, BLOCKING = 5 };
+        assert_int_equal(placement_copy(&p, 0, 0, all, ARRIVAL), 0);
+        struct writer *w = &placement_find(&p, 0, 0)->writers[0];
+        writer_see(w, QUEUE);
+        writer_see(w, QUEUE + 1);
+        assert_true(writer_is_seen(w, QUEUE) && writer_is_seen(w, QUEUE + 1));
+        assert_false(writer_is_seen(w, 0) || writer_is_seen(w, QUEUE + 2));
+        /* Two kernels that perhaps only read: the second need not come after the first. */
+        placement_follow(&p, 0, 0, all, 2, false, (uint64_t[]){ ARRIVAL }, 1);
+        assert_int_equal(placement_may_write(&p, 0, 0, all, 2, QUEUE), 0);
+        assert_int_equal(all_users_wait_for(&p, ARRIVAL), 1);
+        /* One that waits for the first need not name the arrival. */
+        w = &placement_find(&p, 0, 0)->writers[0];
+        assert_true(writer_is_among(w, (uint64_t[]){ 2 }, 1));
+        assert_false(writer_is_among(w, (uint64_t[]){ 3 }, 1));
+        /* A migration from there waits for the kernel, and the kernel for the arrival. */
+        assert_int_equal(replica_waits(placement_find(&p, 0, 0), all, WRITERS_ARRIVALS).count, 1);
+        assert_int_equal(replica_waits(placement_find(&p, 0, 0), all, WRITERS_ARRIVING).count, 0);
+        assert_int_equal(replica_waits(placement_find(&p, 0, 0), all, WRITERS_OTHER).count, 1);
+        assert_int_equal(placement_write(&p, 0, 0, most, 3, QUEUE), 0);
+        assert_int_equal(all_users_wait_for(&p, ARRIVAL), 1);
+        assert_int_equal(placement_write(&p, 0, 0, all, LATER, QUEUE), 0);
+        assert_int_equal(all_users_wait_for(&p, ARRIVAL), 0);
+        /* The same for a blocking write. */
+        assert_int_equal(placement_write(&p, 0, 0, all, BLOCKING, QUEUE), 0);
+        placement_await(&p, 0, 0, BLOCKING);
+        assert_int_equal(placement_may_write(&p, 0, 0, all, 6, QUEUE), 0);
+        assert_int_equal(all_users_wait_for(&p, BLOCKING), 1);
+        placement_follow(&p, 0, 0, all, 8, true, (uint64_t[]){ BLOCKING }, 1);
+        assert_int_equal(all_users_wait_for(&p, BLOCKING), 0);
         placement_fini(&p);
 }
 
@@ -418,6 +464,8 @@ int main(void)
                 cmocka_unit_test(data_that_arrives_in_parts_is_forwarded_in_parts),
                 cmocka_unit_test(a_fresh_buffer_needs_no_transfer),
                 cmocka_unit_test(writers_are_all_there_until_a_later_one_follows_them),
+                cmocka_unit_test(
+                        every_user_waits_for_an_arrival_until_a_command_overwrites_all_of_it),
                 cmocka_unit_test(data_nobody_else_has_stays_when_some_did_not_arrive),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
                 cmocka_unit_test(the_view_is_current_once_it_has_come_and_until_somebody_writes),

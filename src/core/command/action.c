@@ -122,7 +122,7 @@ cl_int action_enqueue(const struct enqueue *q, const struct action *a)
         if (r < 0 && kind->bulk == GIVES)
                 incoming_cancel(m.client, m.id);
         if (r == 0 && to)
-                r = command_wrote(&m, to, a->to.bytes);
+                r = command_wrote(&m, to, a->to.bytes, a->covers);
         return kind->bulk == TAKES ? transfer_finish_write(&m, r, a->host)
                                    : command_end(&m, r, q->blocking);
 }

@@ -34,7 +34,7 @@ static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read
                 memcpy(read_to, bytes, size);
         else
                 memcpy(bytes, write_from, size);
-        return read_to || command_wrote(m, mem, at) == 0;
+        return read_to || command_wrote(m, mem, at, true) == 0;
 }
 
 /* Transfer the bytes in place. True: the call returns *ret. False: only the wait list is complete;
@@ -229,6 +229,6 @@ cl_int enqueue_migrate(const struct enqueue *q, cl_uint count, const cl_mem *mem
          * undefined after migration": there, and of no interest anywhere else. */
         for (cl_uint i = 0; i < count && r == 0 && flags == CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
              i++)
-                r = command_wrote(&m, mems[i], ranges ? ranges[i] : mem_all(mems[i]));
+                r = command_wrote(&m, mems[i], ranges ? ranges[i] : mem_all(mems[i]), true);
         return command_end(&m, r, false);
 }

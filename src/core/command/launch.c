@@ -168,7 +168,7 @@ static bool svm_is_written(const struct _cl_mem *svm, const struct kernel_arg_in
 
 static int wrote_reached(struct command *m, cl_mem svm) REQUIRES(client_held)
 {
-        return svm_is_written(svm, NULL) ? command_wrote(m, svm, mem_all(svm)) : 0;
+        return svm_is_written(svm, NULL) ? command_wrote(m, svm, mem_all(svm), false) : 0;
 }
 
 int command_wrote_indirect(struct command *m, unsigned char reaches)
@@ -184,9 +184,9 @@ int command_wrote_args(struct command *m, cl_kernel k)
         for (cl_uint i = 0; i < k->info->arg_count && r == 0; i++) {
                 cl_mem svm = svm_arg(k, &k->args[i]);
                 if (svm && svm_is_written(svm, &k->info->args[i]))
-                        r = command_wrote(m, svm, mem_all(svm));
+                        r = command_wrote(m, svm, mem_all(svm), false);
                 else if (arg_is_alive(m, k, i) && arg_is_written(k, i))
-                        r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem));
+                        r = command_wrote(m, k->args[i].mem, mem_all(k->args[i].mem), false);
         }
         if (any_pointers(m, k) && !m->enqueue->record)
                 views_reached(m);

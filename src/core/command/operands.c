@@ -116,7 +116,7 @@ static int writers_of(cl_mem root, struct server *s, uint64_t queue, const struc
                       uint64_t *ret_flags) REQUIRES(client_held)
 {
         struct ids writers = replica_waits(at, part, WRITERS_OTHER);
-        struct ids arrivals = replica_waits(at, part, WRITERS_ARRIVALS);
+        struct ids arrivals = replica_waits(at, part, WRITERS_ARRIVING);
         ret->count = 0;
         if (content) {
                 *ret = replica_waits(content, content_size_range(root), WRITERS_ALL);
@@ -154,6 +154,10 @@ static int bring_from_server(struct command *m, cl_mem root, struct range part, 
         struct session *session = server_session(from);
         if (server_refuses(from))
                 return SP_E_GONE;
+        /* A buffer in place has its initial data there before any command used it. */
+        r = mem_declare(root, from);
+        if (r < 0)
+                return r;
         struct placement *p = &root->placement;
         const struct replica *content = content_size_at(root, part, from->index, from_domain);
         struct ids before;
@@ -293,15 +297,16 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
         uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
         for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
                 struct writer *w = &at->writers[i];
-                if (!w->awaited || !range_overlaps(w->range, r) || (queue && w->seen == queue))
+                if (!w->awaited || !range_overlaps(w->range, r) || writer_is_seen(w, queue))
                         continue;
-                e = command_wait_for(m, w->event);
-                w->seen = queue ? queue : w->seen;
+                if (!writer_is_among(w, m->waits, m->wait_count))
+                        e = command_wait_for(m, w->event);
+                writer_see(w, queue);
         }
         return e;
 }
 
-int command_wrote(struct command *m, cl_mem mem, struct range r)
+int command_wrote(struct command *m, cl_mem mem, struct range r, bool covers)
 {
         if (mem_is_pipe(mem))
                 return 0;
@@ -311,11 +316,12 @@ int command_wrote(struct command *m, cl_mem mem, struct range r)
         unsigned domain = command_domain(m, root);
         int e = root->view ? view_lose(root->view, r) : 0;
         if (m->wait_count)
-                placement_follow(&root->placement, m->server->index, domain, r, m->waits,
-                                 m->wait_count);
+                placement_follow(&root->placement, m->server->index, domain, r, m->id, covers,
+                                 m->waits, m->wait_count);
+        uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
         if (e == 0)
-                e = placement_write(&root->placement, m->server->index, domain, r, m->id,
-                                    queue_in_order(m->queue) ? m->queue->id : 0);
+                e = (covers ? placement_write : placement_may_write)(
+                        &root->placement, m->server->index, domain, r, m->id, queue);
         if (e == 0 && root->view)
                 view_changed(root->view);
         if (e == 0 && m->enqueue->blocking)

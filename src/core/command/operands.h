@@ -11,8 +11,9 @@
 SP_NODISCARD int command_use(struct command *m, cl_mem mem, struct range r, bool bring)
         REQUIRES(client_held);
 
-/* The command, which is sent, writes these bytes. */
-SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r) REQUIRES(client_held);
+/* The command, which is sent, writes these bytes: all of them if it `covers` them. */
+SP_NODISCARD int command_wrote(struct command *m, cl_mem mem, struct range r, bool covers)
+        REQUIRES(client_held);
 
 /* A command without an event has failed; if it brought data to the server, they are not there. */
 void arrival_failed(struct server *s, uint64_t event) REQUIRES(client_held);

@@ -315,7 +315,7 @@ static int send_back(struct command *m, cl_mem mem, struct mapping map) REQUIRES
         if (r == 0)
                 r = here ? command_send_nothing(m) : send_write(m, mem, &map);
         if (r == 0)
-                r = command_wrote(m, root, at);
+                r = command_wrote(m, root, at, !bring);
         if (r == 0 && keep)
                 placement_view_right(&root->placement, at);
         if (r == 0 && !here)

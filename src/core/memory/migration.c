@@ -55,7 +55,8 @@ static bool find_way(const struct replica *at, struct range part, struct way *re
         *ret = (struct way){ .server = at->server, .domain = at->domain };
         for (size_t i = 0; i < at->writer_count; i++) {
                 const struct writer *w = &at->writers[i];
-                if (!w->event || w->here || !range_overlaps(w->range, part) || w->event == arrival)
+                if (!w->event || w->here || !range_overlaps(w->range, part) ||
+                    w->event == arrival || (w->arrival && replica_passed(at, i)))
                         continue;
                 arrivals += w->arrival;
                 if (ret->wait_count + 1 == WAITS_MAX)

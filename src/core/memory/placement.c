@@ -28,18 +28,40 @@ static void writer_del(struct replica *at, size_t i)
                         (at->writer_count - i) * sizeof(*at->writers));
 }
 
-static int writer_add(struct replica *at, struct writer w)
+bool writer_is_seen(const struct writer *w, uint64_t queue)
 {
-        for (size_t i = at->writer_count; i-- > 0;) {
-                const struct writer *old = &at->writers[i];
-                /* Drop writers that the new one comes after. In an in-order queue a later command
-                 * comes after an earlier one. A command that writes where a copy has arrived has
-                 * waited for that copy. An arrival waits for earlier arrivals. */
-                bool after = w.arrival ? old->arrival
-                                       : w.queue && (old->queue == w.queue || old->seen == w.queue);
-                if (after && range_within(old->range, w.range))
+        bool seen = false;
+        for (size_t i = 0; i < PLACEMENT_SEEN_MAX; i++)
+                seen |= w->seen[i] == queue;
+        return queue && seen;
+}
+
+void writer_see(struct writer *w, uint64_t queue)
+{
+        if (!queue || writer_is_seen(w, queue))
+                return;
+        memmove(w->seen + 1, w->seen, (PLACEMENT_SEEN_MAX - 1) * sizeof(w->seen[0]));
+        w->seen[0] = queue;
+}
+
+/* Does the later command `w` take the place of `old`? In an in-order queue a later command comes
+ * after an earlier one. An arrival waits for earlier arrivals. A command that may write waits for
+ * awaited writers, but another one that only reads need not come after it, so they stay. */
+static bool replaces(const struct writer *w, const struct writer *old, bool covers)
+{
+        if (w->arrival)
+                return old->arrival;
+        if (old->awaited && !covers)
+                return false;
+        return w->queue && (old->queue == w->queue || writer_is_seen(old, w->queue));
+}
+
+static int writer_add(struct replica *at, struct writer w, bool covers)
+{
+        for (size_t i = at->writer_count; i-- > 0;)
+                if (replaces(&w, &at->writers[i], covers) &&
+                    range_within(at->writers[i].range, w.range))
                         writer_del(at, i);
-        }
         if (at->writer_count == at->writer_cap) {
                 size_t cap = at->writer_cap ? at->writer_cap * 2 : 4;
                 struct writer *p = mem_realloc(at->writers, cap * sizeof(*p));
@@ -52,8 +74,8 @@ static int writer_add(struct replica *at, struct writer w)
         return 0;
 }
 
-int placement_write(struct placement *p, uint32_t server, uint32_t domain, struct range r,
-                    uint64_t event, uint64_t queue)
+static int wrote(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                 uint64_t event, uint64_t queue, bool covers)
 {
         struct replica *at = placement_at(p, server, domain);
         if (!at)
@@ -62,7 +84,8 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         for (size_t i = 0; i < p->count; i++)
                 stays &= &p->replicas[i] == at || !p->replicas[i].current.count;
         int e = event ? writer_add(at,
-                                   (struct writer){ .range = r, .event = event, .queue = queue })
+                                   (struct writer){ .range = r, .event = event, .queue = queue },
+                                   covers)
                       : 0;
         if (e < 0 || stays)
                 return e;
@@ -75,17 +98,38 @@ int placement_write(struct placement *p, uint32_t server, uint32_t domain, struc
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
+int placement_write(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                    uint64_t event, uint64_t queue)
+{
+        return wrote(p, server, domain, r, event, queue, true);
+}
+
+int placement_may_write(struct placement *p, uint32_t server, uint32_t domain, struct range r,
+                        uint64_t event, uint64_t queue)
+{
+        return wrote(p, server, domain, r, event, queue, false);
+}
+
+bool writer_is_among(const struct writer *w, const uint64_t *events, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                if (events[i] == w->event || events[i] == w->behind)
+                        return true;
+        return false;
+}
+
 void placement_follow(struct placement *p, uint32_t server, uint32_t domain, struct range r,
-                      const uint64_t *events, size_t count)
+                      uint64_t event, bool covers, const uint64_t *events, size_t count)
 {
         struct replica *at = placement_find(p, server, domain);
         for (size_t i = at ? at->writer_count : 0; i-- > 0;) {
-                const struct writer *old = &at->writers[i];
-                bool waited = false;
-                for (size_t k = 0; k < count && !waited; k++)
-                        waited = events[k] == old->event;
-                if (waited && range_within(old->range, r))
+                struct writer *old = &at->writers[i];
+                if (!range_within(old->range, r) || !writer_is_among(old, events, count))
+                        continue;
+                if (covers || !old->awaited)
                         writer_del(at, i);
+                else
+                        old->behind = event;
         }
 }
 
@@ -97,7 +141,7 @@ void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint
                 if (w->event != event || w->awaited)
                         continue;
                 w->awaited = true;
-                w->seen = w->queue;
+                writer_see(w, w->queue);
         }
 }
 
@@ -108,8 +152,8 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
         if (!at)
                 return SP_E_NOMEM;
         int e = writer_add(
-                at,
-                (struct writer){ .range = r, .event = event, .arrival = true, .awaited = true });
+                at, (struct writer){ .range = r, .event = event, .arrival = true, .awaited = true },
+                true);
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
@@ -270,6 +314,17 @@ void placement_arrived(struct placement *p, uint32_t server, uint32_t domain, ui
 
 /* ---- several sources ------------------------------------------------------------------------ */
 
+bool replica_passed(const struct replica *at, size_t i)
+{
+        /* A marker that stands for many may stand for older ones only. */
+        for (size_t k = i + 1; k < at->writer_count; k++) {
+                const struct writer *w = &at->writers[k];
+                if (!w->arrival && !w->many && range_within(at->writers[i].range, w->range))
+                        return true;
+        }
+        return false;
+}
+
 /* A large copy that meets r and may still be on its way there; the first such one. NULL: none. */
 static const struct writer *arriving(const struct replica *at, struct range r)
 {
@@ -277,7 +332,7 @@ static const struct writer *arriving(const struct replica *at, struct range r)
         for (size_t i = 0; i < at->writer_count; i++) {
                 const struct writer *w = &at->writers[i];
                 if (!w->arrival || w->here || !range_overlaps(w->range, r) ||
-                    w->range.end - w->range.begin < placement_chain_bytes)
+                    w->range.end - w->range.begin < placement_chain_bytes || replica_passed(at, i))
                         continue;
                 if (!first || w->range.begin < first->range.begin)
                         first = w;
@@ -430,7 +485,9 @@ struct ids replica_waits(const struct replica *at, struct range r, enum which_wr
         struct ids ids = { .count = 0 };
         for (size_t i = 0; at && i < at->writer_count && ids.count < array_size(ids.few); i++) {
                 const struct writer *w = &at->writers[i];
-                bool meant = which == WRITERS_ALL || w->arrival == (which == WRITERS_ARRIVALS);
+                bool meant = which == WRITERS_ALL || w->arrival == (which != WRITERS_OTHER);
+                if (which == WRITERS_ARRIVING && replica_passed(at, i))
+                        meant = false;
                 if (w->event && range_overlaps(w->range, r) && meant)
                         ids.few[ids.count++] = w->event;
         }

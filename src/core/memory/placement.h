@@ -12,6 +12,8 @@
 #include "base/status.h"
 #include "core/server_set.h"
 
+enum { PLACEMENT_SEEN_MAX = 4 };
+
 /* A command that made bytes current at a location. */
 struct writer {
         struct range range;
@@ -19,9 +21,12 @@ struct writer {
         uint64_t queue; /* the in-order queue that it runs in; 0: none */
         bool arrival;   /* it brought a copy from elsewhere */
         bool awaited;   /* every later user waits for it: an arrival, or a blocking write */
-        uint64_t seen;  /* awaited: the in-order queue that has waited for it, 0: none */
-        bool here;      /* an arrival that the client knows to be complete */
-        bool many;      /* a marker behind several */
+        /* Awaited: in-order queues that have waited for it, the last ones; 0: none. */
+        uint64_t seen[PLACEMENT_SEEN_MAX];
+        /* Awaited: the last command that waited for it and may have written there; 0: none. */
+        uint64_t behind;
+        bool here; /* an arrival that the client knows to be complete */
+        bool many; /* a marker behind several */
 };
 
 struct replica {
@@ -77,10 +82,24 @@ static inline struct replica *placement_find(const struct placement *p, uint32_t
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
 
-/* The command that will write `r` there waits for these events. So later commands that wait for it
- * need not wait for those of them whose writes lie within `r`. */
+/* The same for a command that may have left bytes of r as they were, as a kernel may. Then the
+ * application need not order a later user behind it, so that user still waits for what every user
+ * waits for. */
+SP_NODISCARD int placement_may_write(struct placement *p, uint32_t server, uint32_t domain,
+                                     struct range r, uint64_t event, uint64_t queue);
+
+/* The command `event` that will write `r` there waits for `events`. So later commands that wait for
+ * it need not wait for those of them whose writes lie within `r`. `covers`: it writes all of `r`;
+ * else those that every later user waits for stay. */
 void placement_follow(struct placement *p, uint32_t server, uint32_t domain, struct range r,
-                      const uint64_t *events, size_t count);
+                      uint64_t event, bool covers, const uint64_t *events, size_t count);
+
+/* Does a command that waits for these events come after `w`? */
+bool writer_is_among(const struct writer *w, const uint64_t *events, size_t count);
+
+/* Awaited: has the in-order queue waited for it? Record that it has. */
+bool writer_is_seen(const struct writer *w, uint64_t queue);
+void writer_see(struct writer *w, uint64_t queue);
 
 /* That command was a blocking write. The application may rely on its completion in any queue. */
 void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
@@ -163,8 +182,12 @@ struct ids {
 enum which_writers {
         WRITERS_ALL,
         WRITERS_ARRIVALS, /* those that bring bytes */
+        WRITERS_ARRIVING, /* those of them that no later command has passed */
         WRITERS_OTHER,
 };
+
+/* Has a later command, which waits for number `i` of the writers, perhaps written all its bytes? */
+bool replica_passed(const struct replica *at, size_t i);
 
 /* Get the commands at the replica, which may be NULL, that wrote in r. */
 struct ids replica_waits(const struct replica *at, struct range r, enum which_writers which);

@@ -353,7 +353,7 @@ int recorded_wrote_all(struct command *m, cl_command_buffer_khr b)
         {
                 m->queue = sum_queue(b, s);
                 for (size_t i = 0; i < s->wrote.count && !r; i++)
-                        r = command_wrote(m, s->root, s->wrote.ranges[i]);
+                        r = command_wrote(m, s->root, s->wrote.ranges[i], false);
         }
         m->queue = m->enqueue->queue;
         return r < 0 ? r : command_wrote_indirect(m, b->reaches);
