@@ -226,7 +226,8 @@ static bool is_worth(const struct answers *a, uint64_t ns)
 
 static unsigned percent(const struct answers *a, uint64_t ns)
 {
-        return a->wall_ns ? (unsigned)((double)ns * 100 / (double)a->wall_ns + 0.5) : 0;
+        double share = a->wall_ns ? (double)ns * 100 / (double)a->wall_ns : 0;
+        return share < 1e9 ? (unsigned)(share + 0.5) : 1000000000;
 }
 
 static const char *calls_of(enum ledger_kind kind)
