@@ -35,6 +35,7 @@ ALLOWED = {
     "transport": {"base", "transport"},
     "tls": {"base"},
     "media": {"base", "media"},
+    "lttng": {"lttng"},
     "backend": {"base", "backend"},
     "loop": {"base", "config", "proto", "session", "transport", "loop"},
     "engine": {"base", "proto", "session", "engine"},
@@ -64,7 +65,8 @@ HEADERS = {
 # program that stands in for an accelerator in tests.
 SYSTEMS = ("os", "os/net", "os/process", "sandbox", "sandbox/attacks", "daemon/linux", "emulator")
 LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h", "opendht/"), "transport": ("rdma/",), "backend": ("xrt/",),
-             "tls": ("openssl/", "intel-ipsec-mb.h"), "media": ("dav1d/", "wels/", "libde265/")}
+             "tls": ("openssl/", "intel-ipsec-mb.h"), "media": ("dav1d/", "wels/", "libde265/"),
+             "trace": ("sys/sdt.h",), "lttng": ("lttng/",)}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"

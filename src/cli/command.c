@@ -11,6 +11,7 @@
 #include "cli/keys.h"
 #include "cli/list.h"
 #include "cli/pair.h"
+#include "cli/profile/profile.h"
 #include "cli/run.h"
 #include "cli/top.h"
 #include "cli/use.h"
@@ -21,6 +22,10 @@ static const struct command commands[] = {
           command_list },
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
+        { "profile", "[--server S]... [--json] [--] PROGRAM [ARGS]",
+          "run a program as `run` does, and tell on standard error where its time went, what bounds it and what to do "
+          "(docs/PROFILE.md)",
+          command_profile },
         { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
           command_ping },
         { "top", "[--server S]... [--once] [--json]",

@@ -18,6 +18,7 @@
 #include "core/memory/migration.h"
 #include "core/memory/storage.h"
 #include "core/platform.h"
+#include "core/profile/profile.h"
 #include "core/progress.h"
 #include "core/stats.h"
 #include "core/tracing.h"
@@ -154,7 +155,10 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
         TRACE_SPAN(wait, c->wait.waiters);
         c->wait.waiters++;
         bool r, waits = false;
+        uint64_t begin = 0;
         while (!(r = done(arg))) {
+                if (!waits && profile_is_on())
+                        begin = client_now_ns(c);
                 c->wait.count += !waits;
                 waits = true;
                 if (deadline_ns != UINT64_MAX && client_now_ns(c) >= deadline_ns)
@@ -169,6 +173,8 @@ bool client_wait_until(struct client *c, bool (*done)(void *arg), void *arg, uin
                 condition_broadcast(&c->wait.changed);
         if (!c->wait.waiters)
                 progress_relieve(c);
+        if (profile_is_on())
+                profile_waited(c, begin);
         return r;
 }
 
@@ -468,6 +474,7 @@ static void fork_parent(void) LOCK_UNCHECKED
 static void fork_child(void) LOCK_UNCHECKED
 {
         trace_stop(); /* the file is the parent's */
+        profile_stop();
         if (global) {
                 progress_forget(global);
                 found_abandon(global);
@@ -501,6 +508,7 @@ struct client *client_get(void)
                         log_threshold = (enum log_level)config_number(CONFIG_client_log);
                         config_faults(log_fault, NULL);
                         tracing_start();
+                        profile_start();
                         prepared = true;
                 }
                 uint64_t on_loss = config_number(CONFIG_on_loss);
@@ -538,6 +546,7 @@ __attribute__((destructor)) static void client_exit(void)
         found_end(c);
         client_lock(c);
         c->closing = true;
+        profile_write(c);
         stats_write(c);
         tracing_write(c);
         progress_stop(c);

@@ -382,6 +382,7 @@ struct _cl_event {
         struct server_set imported; /* servers that were or will be told of the completion */
         struct server_set relay; /* servers that this client has to notify, because no peer will */
         struct list queue_link;
+        uint32_t profile_row; /* the ledger's, and 1; 0: none (core/profile/profile.h) */
         /* Order (event.c). */
         bool lags;             /* the client has to take bytes, or run the tail */
         unsigned before;       /* events that must complete first; each is one of its parts */

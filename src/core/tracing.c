@@ -10,6 +10,7 @@
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "proto/info.h"
+#include "trace/lttng.h"
 #include "trace/timeline.h"
 
 enum {
@@ -19,13 +20,15 @@ enum {
 
 void tracing_start(void)
 {
+        if (config_number(CONFIG_client_lttng))
+                (void)lttng_start(false);
         if (*config_text(CONFIG_trace))
                 trace_start();
 }
 
 void tracing_server(struct server *s)
 {
-        if (!trace_is_on() || s->spec->in_process) /* which records where we do */
+        if (!trace_is_recording() || s->spec->in_process) /* which records where we do */
                 return;
         if (session_send(s->session, trace_start, .request = 0) < 0)
                 log_error("client", "out of memory: %s is not traced", server_name(s));
@@ -99,9 +102,10 @@ static void ask(struct timeline *out, struct server *s) REQUIRES(client_held)
 void tracing_write(struct client *c)
 {
         const char *path = config_text(CONFIG_trace);
-        if (!trace_is_on())
+        bool recorded = trace_is_recording();
+        trace_stop(); /* what follows is no work of the program */
+        if (!recorded)
                 return;
-        trace_stop();
         FILE *file = fopen(path, "we");
         if (!file) {
                 log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);

@@ -1,10 +1,11 @@
-/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. */
+/* SPANCL_TRACE: one timeline of the client and its servers, written when the program ends. SPANCL_LTTNG:
+ * the client's events for LTTng, until then. */
 #ifndef SPANCL_CORE_TRACING_H
 #define SPANCL_CORE_TRACING_H
 
 #include "core/client.h"
 
-/* Record if SPANCL_TRACE is set; on a server that has just been connected; and write it all. */
+/* Record if a variable asks for it; on a server that has just been connected; and write it all. */
 void tracing_start(void);
 void tracing_server(struct server *s) REQUIRES(client_held);
 void tracing_write(struct client *c) REQUIRES(client_held);

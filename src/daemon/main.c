@@ -140,6 +140,12 @@ static int run(struct config_options *o, const struct config_command_line *line,
                         config_option_text(o, CONFIG_reserve));
                 return 2;
         }
+        if (config_option_flag(o, CONFIG_lttng) && config_option_flag(o, CONFIG_sandbox)) {
+                fprintf(stderr,
+                        "spancld: --lttng needs --sandbox 0, because each session would hold a "
+                        "connection to LTTng's session daemon\n");
+                return 2;
+        }
         if (part->pair)
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
         if (part->clients)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "os/thread.h"
+#include "trace/static_probes.h"
 
 #define FIELDS (sizeof(struct trace_record) / sizeof(uint64_t))
 
@@ -17,7 +18,11 @@ struct ring {
         _Atomic uint64_t slots[TRACE_RECORDS][FIELDS];
 };
 
-atomic_bool trace_recording;
+/* Tracers find semaphores in this section. */
+__attribute__((used, section(".probes"))) _Atomic uint16_t trace_consumers = 0;
+
+static void (*_Atomic lttng_put)(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
+                                 uint64_t value);
 static _Atomic(struct ring *) rings[TRACE_THREADS];
 static atomic_uint ring_count;
 static _Thread_local struct ring *own;
@@ -35,12 +40,24 @@ const struct trace_info *trace_find(uint64_t probe)
 
 void trace_start(void)
 {
-        atomic_store(&trace_recording, true);
+        atomic_fetch_or(&trace_consumers, TRACE_RINGS);
 }
 
 void trace_stop(void)
 {
-        atomic_store(&trace_recording, false);
+        atomic_fetch_and(&trace_consumers, TRACE_TRACERS);
+}
+
+bool trace_is_recording(void)
+{
+        return atomic_load_explicit(&trace_consumers, memory_order_relaxed) & TRACE_RINGS;
+}
+
+void trace_use_lttng(void (*put)(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
+                                 uint64_t value))
+{
+        atomic_store(&lttng_put, put);
+        atomic_fetch_or(&trace_consumers, TRACE_LTTNG);
 }
 
 /* The calling thread's ring, which outlives the thread. NULL: there are too many rings, or no
@@ -67,7 +84,7 @@ static struct ring *ring_of_thread(void)
         return r;
 }
 
-void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+static void put_ring(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
 {
         struct ring *r = ring_of_thread();
         if (!r)
@@ -78,6 +95,17 @@ void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint6
         for (size_t i = 0; i < FIELDS; i++)
                 atomic_store_explicit(&slot[i], fields[i], memory_order_release);
         atomic_store_explicit(&r->count, n + 1, memory_order_release);
+}
+
+void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+{
+        unsigned consumers = atomic_load(&trace_consumers);
+        if (consumers & TRACE_RINGS)
+                put_ring(probe, begin_ns, end_ns, value);
+        if (consumers & TRACE_LTTNG)
+                atomic_load (&lttng_put)(probe, begin_ns, end_ns, value);
+        if (consumers & TRACE_TRACERS)
+                static_probes_fire(probe, begin_ns, end_ns, value);
 }
 
 /* Copy the records that were complete, and were not overwritten meanwhile. */

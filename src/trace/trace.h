@@ -1,8 +1,9 @@
-/* Probes record when the code did something, for the timeline that SPANCL_TRACE writes.
+/* Probes tell when the code did something. Three kinds of consumers take what they tell: the rings of
+ * this process (the timeline of SPANCL_TRACE), LTTng (trace/lttng.h), and tracers of static probes.
  *
- * Each thread records into its own ring, without locks; the newest records stay. Until trace_start
- * recording is off, and a probe costs a load and a branch. When it is on, a probe costs one clock
- * reading for each end. Any thread; readers may read while others record. */
+ * One word counts the consumers, and a probe costs a load and a branch while there is none. With a
+ * consumer it costs one clock reading for each end. Each thread records into its own ring, without
+ * locks; the newest records stay. Any thread; readers may read while others record. */
 #ifndef SPANCL_TRACE_TRACE_H
 #define SPANCL_TRACE_TRACE_H
 
@@ -41,25 +42,41 @@ enum {
         TRACE_THREADS = 256,     /* further threads are not recorded */
 };
 
-extern atomic_bool trace_recording;
+/* The bits of trace_consumers. The word is the semaphore of every static probe: tracers of the
+ * operating system add to it and subtract from it, as a signed number that they keep positive. */
+enum trace_consumer {
+        TRACE_TRACERS = (1 << 13) - 1, /* a count */
+        TRACE_LTTNG = 1 << 13,
+        TRACE_RINGS = 1 << 14,
+};
+
+extern _Atomic uint16_t trace_consumers;
 
 static inline bool trace_is_on(void)
 {
-        return __builtin_expect(atomic_load_explicit(&trace_recording, memory_order_relaxed),
+        return __builtin_expect(atomic_load_explicit(&trace_consumers, memory_order_relaxed) != 0,
                                 false);
 }
 
+/* Record into the rings. */
 void trace_start(void);
-/* Stop recording; the records stay. */
+/* Stop recording, also for LTTng; the records stay. */
 void trace_stop(void);
+/* Return true while the rings record. */
+bool trace_is_recording(void);
 
+/* Give a record to LTTng's events, too, until trace_stop. `put` may be called by any thread. */
+void trace_use_lttng(void (*put)(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
+                                 uint64_t value));
+
+/* Give a record to the consumers. */
 void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
 
 /* ---- in the code ---------------------------------------------------------------------------- */
 
 struct trace_span {
         enum trace_probe probe;
-        uint64_t begin_ns; /* 0: recording was off */
+        uint64_t begin_ns; /* 0: there was no consumer */
         uint64_t value;    /* may be set until its end */
 };
 

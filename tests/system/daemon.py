@@ -62,10 +62,10 @@ def works(where, **more):
     return done
 
 
-def start_endless(where):
+def start_endless(where, **more):
     """A client that launches kernels until something ends it; returns once it computes."""
     client = subprocess.Popen([CLIENT, "--only", "empty", "--scale", "1000000"],
-                              env=client_env(where, SPANCL_ON_LOSS="fail"), stdout=subprocess.PIPE,
+                              env=client_env(where, SPANCL_ON_LOSS="fail", **more), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     for line in client.stdout:
         if '"build"' in line or '"first_context"' in line:

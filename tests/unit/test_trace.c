@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "trace/timeline.h"
@@ -64,8 +65,10 @@ TEST(nothing_is_recorded_while_it_is_off)
 
 static void *record_many(void *arg)
 {
+        trace_start();
         for (uint64_t i = 0; i < TRACE_RECORDS + 100; i++)
                 trace_put(TRACE_submit, 1000, 1000 + i, i);
+        trace_stop();
         *(uint64_t *)arg = (uint64_t)gettid();
         return NULL;
 }
@@ -102,6 +105,7 @@ TEST(a_reader_sees_whole_records_in_order_while_they_are_written)
         struct writer w = { 0 };
         pthread_t t;
         uint64_t last = 0;
+        trace_start();
         assert_int_equal(pthread_create(&t, NULL, record_on_and_on, &w), 0);
         for (int i = 0; i < 200 || last < TRACE_RECORDS * 3; i++) {
                 struct found f = find(atomic_load(&w.thread));
@@ -111,6 +115,7 @@ TEST(a_reader_sees_whole_records_in_order_while_they_are_written)
         }
         atomic_store(&w.stop, true);
         pthread_join(t, NULL);
+        trace_stop();
 }
 
 TEST(a_span_records_the_value_that_it_has_at_its_end)
@@ -176,6 +181,34 @@ TEST(every_probe_is_found_by_its_number)
         assert_null(trace_find(UINT64_MAX));
 }
 
+/* The table of docs/TRACING.md has a row for each probe, and no other. */
+TEST(the_documentation_has_every_probe)
+{
+        static char text[1 << 16];
+        char path[4096], row[512];
+        const char *root = getenv("SPANCL_SOURCE_DIR");
+        if (!root)
+                skip();
+        snprintf(path, sizeof(path), "%s/docs/TRACING.md", root);
+        FILE *file = fopen(path, "r");
+        assert_non_null(file);
+        size_t size = fread(text, 1, sizeof(text) - 1, file), rows = 0, probes = 0;
+        assert_true(size > 0 && size < sizeof(text) - 1);
+        fclose(file);
+        const char *table = strstr(text, "| number | probe |");
+        assert_non_null(table);
+#define PROBE(number, id, group, value, flow, doc)                                          \
+        snprintf(row, sizeof(row), "\n| %d | `%s` | %s | %s | %s |\n", number, #id, #group, \
+                 #value, doc);                                                              \
+        if (!strstr(table, row))                                                            \
+                fail_msg("docs/TRACING.md lacks:%s", row);                                  \
+        probes++;
+#include "trace/probes.def"
+        for (const char *p = table; (p = strstr(p, "\n| ")); p++)
+                rows++;
+        assert_int_equal(rows, probes);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -185,6 +218,7 @@ int main(void)
                 cmocka_unit_test(a_span_records_the_value_that_it_has_at_its_end),
                 cmocka_unit_test(the_timeline_skips_probes_that_are_not_known),
                 cmocka_unit_test(every_probe_is_found_by_its_number),
+                cmocka_unit_test(the_documentation_has_every_probe),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,6 +96,13 @@ static bool needs_event(const struct enqueue *q, const struct kind *kind, const 
         }
 }
 
+/* For the ledger: the bytes that the command moves. */
+static uint64_t action_size(const struct kind *kind, const struct action *a)
+{
+        const struct range *r = a->from.mem ? &a->from.bytes : &a->to.bytes;
+        return kind->bulk ? host_size(&a->host) : r->end - r->begin;
+}
+
 cl_int action_enqueue(const struct enqueue *q, const struct action *a)
 {
         const struct kind *kind = &kinds[a->kind];
@@ -103,6 +110,8 @@ cl_int action_enqueue(const struct enqueue *q, const struct action *a)
         size_t content = kind->content ? (size_t)(a->from.bytes.end - a->from.bytes.begin) : 0;
         struct command m;
         int r = command_begin(&m, q);
+        if (profile_counts(&m.profile))
+                m.profile.bytes = action_size(kind, a);
         if (kind->bulk)
                 host_watch_end(from ? from : to);
         if (r == 0 && from)

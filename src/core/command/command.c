@@ -20,8 +20,11 @@ static bool has_room(void *arg) REQUIRES(client_held)
 
 void command_wait_room(struct server *s)
 {
-        if (!has_room(s))
-                client_wait(s->client, has_room, s);
+        if (has_room(s))
+                return;
+        client_wait(s->client, has_room, s);
+        if (profile_is_on())
+                profile_wait_was(PROFILE_ROOM, s, NULL, 0);
 }
 
 static cl_event waited(const struct command *m, cl_uint i)
@@ -33,6 +36,9 @@ int command_begin(struct command *m, const struct enqueue *q)
 {
         m->span = trace_begin(TRACE_enqueue, 0);
         m->client = q->queue->context->client;
+        m->profile.begin_ns = 0;
+        if (profile_is_on() && !q->record)
+                profile_begin(m);
         m->enqueue = q;
         m->queue = q->queue;
         m->server = q->queue->device->server;
@@ -174,10 +180,15 @@ cl_int command_end(struct command *m, int r, bool wait)
                 m->queue->last_at = m->at;
                 if (!m->event)
                         m->queue->unnamed = m->id;
+                if (profile_counts(&m->profile))
+                        profile_sent(m);
                 if (wait) {
-                        if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+                        if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on())
                                 server_ask_clock(m->server);
                         client_wait(m->client, event_is_settled, m->event);
+                        if (profile_is_on())
+                                profile_wait_was(PROFILE_BLOCKING, m->server, m->event,
+                                                 m->profile.bytes);
                         views_waited(m->queue->context);
                         status = blocking_status(m);
                 } else {
@@ -186,6 +197,8 @@ cl_int command_end(struct command *m, int r, bool wait)
         } else if (m->event) {
                 event_complete(m->event, status);
         }
+        if (profile_counts(&m->profile))
+                profile_end(m);
         if (m->waits != m->few_waits)
                 mem_free(m->waits);
         bool handed_out = m->event && m->enqueue->ret_event && status == CL_SUCCESS;

@@ -12,6 +12,7 @@
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
 #include "core/memory/svm.h"
+#include "core/profile/profile.h"
 #include "proto/wire.h"
 #include "session/session.h"
 #include "trace/trace.h"
@@ -29,6 +30,7 @@ struct command {
         bool behind_all; /* a marker or barrier without wait list */
         bool wide;       /* transfer_expect: the lane of waiting threads has enough to do */
         struct trace_span span;
+        struct profile_command profile;
         uint64_t *waits;
         size_t wait_count, wait_cap;
         uint64_t few_waits[16];

@@ -45,6 +45,7 @@ static bool enqueue_direct(const struct enqueue *q, cl_mem mem, size_t offset, s
         struct command m;
         struct range at = mem_range(mem, offset, size);
         int r = command_begin(&m, q);
+        m.profile.bytes = size;
         if (r == 0)
                 r = command_use(&m, mem_root(mem), at, read_to != NULL);
         if (r == 0)

@@ -14,6 +14,7 @@
 #include "core/link/server.h"
 #include "core/memory/migration.h"
 #include "core/memory/view.h"
+#include "core/profile/profile.h"
 #include "core/progress.h"
 #include "core/status.h"
 #include "trace/trace.h"
@@ -108,7 +109,7 @@ int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, c
         e->tracked = e->watched = true;
         event_hold(e); /* the map's */
         list_append(&q->commands, &e->queue_link);
-        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on())
                 e->queued_ns = client_now_ns(c);
         *ret = e;
         return 0;
@@ -392,8 +393,10 @@ int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                         arrival_failed(s, id);
                 return 0;
         }
-        if (e->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+        if (e->queue->properties & CL_QUEUE_PROFILING_ENABLE || (profile_is_on() && timed))
                 take_times(e, s, times, timed);
+        if (profile_is_on() && timed && status == CL_COMPLETE)
+                profile_timed(e);
         event_part_done(e, status);
         return 0;
 }
@@ -537,10 +540,13 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
         for (cl_uint i = 0; i < count; i++) {
                 event_hold(events[i]);
                 cl_command_queue q = events[i]->queue;
-                if (q && q->properties & CL_QUEUE_PROFILING_ENABLE && !event_is_done(events[i]))
+                bool timed = q && (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on());
+                if (timed && !event_is_done(events[i]))
                         server_ask_clock(q->device->server);
         }
         client_wait(c, all_done, &w);
+        if (profile_is_on() && count)
+                profile_wait_was(PROFILE_EVENTS, events[count - 1]->server, events[count - 1], 0);
         if (count)
                 views_waited(events[0]->context);
         bool failed = false;

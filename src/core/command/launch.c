@@ -226,8 +226,13 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
                 r = kernel_declare(k, m.server);
         if (r == 0)
                 r = command_use_args(&m, k);
+        bool timed = false;
+        if (profile_counts(&m.profile)) {
+                m.profile.kernel = k->info->name;
+                timed = r == 0 && profile_times(m.server, k->info->name);
+        }
         if (r == 0)
-                r = command_ready(&m, false);
+                r = command_ready(&m, timed);
         if (r == 0)
                 r = send_kernel(&m, k, dims, offset, global, local);
         return command_end(&m, r, false);

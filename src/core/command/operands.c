@@ -213,6 +213,8 @@ static int bring(struct command *m, cl_mem root, const struct share *share) REQU
         if (r < 0)
                 return r;
         r = placement_copy(&root->placement, m->server->index, domain, part, id);
+        if (r == 0 && profile_is_on())
+                profile_move(root, share, m->server);
         if (r == 0)
                 migration_begin(root, share, m->server, domain, id, is_followed(c, part));
         if (r == 0)

@@ -8,12 +8,20 @@
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
 #include "core/memory/view.h"
+#include "core/profile/profile.h"
 #include "core/status.h"
 
 static void destroy(cl_command_queue q)
 {
         mem_free(q->property_list);
         handle_free(&q->h, sizeof(*q));
+}
+
+/* Also the queue's commands that the program does not ask about are timed if the ledger is kept. */
+static cl_command_queue_properties server_properties(const struct _cl_command_queue *q)
+{
+        bool timed = profile_is_on() && !(q->properties & CL_QUEUE_ON_DEVICE);
+        return q->properties | (timed ? CL_QUEUE_PROFILING_ENABLE : 0);
 }
 
 int queue_new(cl_context x, const struct queue_params *params, cl_command_queue *ret)
@@ -44,7 +52,7 @@ int queue_new(cl_context x, const struct queue_params *params, cl_command_queue 
                 return r;
         }
         r = session_send(session, queue_create, .queue = q->id, .device = q->device->index,
-                         .properties = q->properties, .size = q->size);
+                         .properties = server_properties(q), .size = q->size);
         if (r < 0) {
                 map_del(&c->queues, q->id);
                 destroy(q);
@@ -339,9 +347,11 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
         if (!q->last_event)
                 return CL_SUCCESS;
         f.id = q->last_event;
-        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on())
                 server_ask_clock(q->device->server);
         client_wait(c, is_finished, &f);
+        if (profile_is_on())
+                profile_wait_was(PROFILE_FINISH, q->device->server, f.last, 0);
         cl_int status = CL_SUCCESS;
         if (server_refuses(q->device->server))
                 status = CL_DEVICE_NOT_AVAILABLE;

@@ -241,6 +241,13 @@ static void let_go(struct command *m, const struct sent *sent)
         }
 }
 
+static void wait_sent(struct command *m, struct sending *w) REQUIRES(client_held)
+{
+        client_wait(m->client, is_sent, w);
+        if (profile_is_on())
+                profile_wait_was(PROFILE_TAKEN, m->server, NULL, m->profile.bytes);
+}
+
 cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
 {
         struct sending w = { .server = m->server };
@@ -251,7 +258,7 @@ cl_int transfer_finish_write(struct command *m, int r, struct host_box from)
                 if (w.sent.done)
                         server_kick(m->server);
                 else /* sends, too, and needs no progress thread for the rest */
-                        client_wait(m->client, is_sent, &w);
+                        wait_sent(m, &w);
                 r = w.sent.status < 0 || !w.sent.done ? SP_E_GONE : 0;
                 if (!w.sent.done)
                         let_go(m, &w.sent);

@@ -5,6 +5,7 @@
 #include "core/link/disconnected.h"
 #include "core/link/listeners.h"
 #include "core/link/server.h"
+#include "core/profile/profile.h"
 #include "core/progress.h"
 
 int request_begin(struct client *c, struct server *s, struct request *r)
@@ -81,4 +82,6 @@ static bool is_done(void *r)
 void request_wait(struct client *c, struct request *r)
 {
         client_wait(c, is_done, r);
+        if (profile_is_on())
+                profile_wait_was(PROFILE_ANSWER, r->server, NULL, 0);
 }

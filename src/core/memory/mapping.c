@@ -236,6 +236,8 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
                                    mapped_range(mem, &part), m.id);
         if (r == 0)
                 r = read ? send_read(&m, mem, &part) : command_send_nothing(&m);
+        if (read)
+                m.profile.bytes = part.size;
         bool waiting = r == 0 && q->blocking;
         if (r == 0)
                 pointer = map->pointer;

@@ -26,6 +26,7 @@
 #include "proto/info.h"
 #include "sandbox/sandbox.h"
 #include "session/hello.h"
+#include "trace/lttng.h"
 #include "transport/fabric.h"
 #include "transport/keys.h"
 
@@ -351,6 +352,8 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         fabric_configure(config_option_text(o, CONFIG_fabric));
         if (checkup_is_wanted())
                 return checkup_run(o, scratch_dir);
+        if (config_option_flag(o, CONFIG_lttng))
+                (void)lttng_start(true);
         w.ended_fd = wakeup_new();
         if (w.ended_fd < 0)
                 return 1;

@@ -1,0 +1,261 @@
+#include "core/profile/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "config/variables.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/khr_command_buffer.h"
+#include "core/command/queue.h"
+#include "core/link/server.h"
+#include "core/memory/placement.h"
+#include "core/profile/ledger.h"
+#include "os/clock.h"
+
+enum {
+        TIMED_FIRST = 16, /* launches of a kernel */
+        TIMED_EACH = 16,  /* of those after them */
+};
+
+bool profile_on;
+struct ledger profile_ledger;
+
+/* Of this thread: its waits so far, and the last one. */
+static _Thread_local uint64_t waited_ns;
+static _Thread_local struct {
+        uint64_t begin_ns, ns;
+} last;
+
+void profile_start(void) LOCK_UNCHECKED
+{
+        profile_on = *config_text(CONFIG_profile_file) != 0;
+        profile_ledger.begin_ns = clock_now_ns();
+}
+
+void profile_stop(void)
+{
+        profile_on = false;
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+        h = (h ^ value) * 0x9e3779b97f4a7c15ull;
+        return h ^ (h >> 29);
+}
+
+static struct ledger_row *row_of(const struct server *s, const char *name, bool kernel)
+        REQUIRES(client_held)
+{
+        uint64_t h = mix(kernel, s->index);
+        for (const char *p = name; *p; p++)
+                h = mix(h, (unsigned char)*p);
+        /* An entry has few places, so that a full table costs little. */
+        for (unsigned i = 0; i < 8; i++) {
+                struct ledger_row *r = &profile_ledger.rows[1 + (h + i) % (LEDGER_ROWS - 1)];
+                if (!r->used) {
+                        r->used = true;
+                        r->kernel = kernel;
+                        r->server = s->index;
+                        snprintf(r->name, sizeof(r->name), "%s", name);
+                }
+                if (r->server == s->index && r->kernel == kernel &&
+                    !strncmp(r->name, name, sizeof(r->name) - 1))
+                        return r;
+        }
+        struct ledger_row *others = &profile_ledger.rows[0];
+        others->used = true;
+        others->server = CLIENT_SERVERS_MAX;
+        snprintf(others->name, sizeof(others->name), "(others)");
+        return others;
+}
+
+void profile_move(const struct _cl_mem *root, const struct share *share, const struct server *to)
+{
+        int from = share->server == PLACEMENT_HOST ? LEDGER_HOST : (int)share->server;
+        uint64_t h = mix(mix(mix(0, root->id), (uint64_t)from), to->index);
+        struct ledger_move *m = &profile_ledger.moves[0];
+        for (unsigned i = 0; i < 8; i++) {
+                struct ledger_move *at = &profile_ledger.moves[1 + (h + i) % (LEDGER_MOVES - 1)];
+                if (!at->used)
+                        *at = (struct ledger_move){ .used = true,
+                                                    .id = root->id,
+                                                    .size = root->size,
+                                                    .from = from,
+                                                    .to = to->index };
+                if (at->id == root->id && at->from == from && at->to == to->index) {
+                        m = at;
+                        break;
+                }
+        }
+        m->used = true;
+        m->count++;
+        m->bytes += share->part.end - share->part.begin;
+}
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+void profile_waited(struct client *c, uint64_t begin_ns)
+{
+        last.begin_ns = begin_ns;
+        last.ns = begin_ns ? client_now_ns(c) - begin_ns : 0;
+        waited_ns += last.ns;
+        profile_ledger.waits += last.ns != 0;
+        profile_ledger.wait_ns += last.ns;
+}
+
+/* The length that two spans have in common. */
+static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+{
+        uint64_t begin = a > b ? a : b, end = a_end < b_end ? a_end : b_end;
+        return end > begin ? end - begin : 0;
+}
+
+/* Divide the last wait. The command's times are on the client's clock. The time in which it waits in the server counts
+ * as the device's if commands were before it. The remainder is the way there and back: at most a round trip is the
+ * link's latency. The rest is the link's, if bytes travel, or else the server's. */
+static void divide(struct ledger_wait *w, const struct server *s, const struct _cl_event *e,
+                   bool bytes, bool behind) REQUIRES(client_held)
+{
+        uint64_t end = last.begin_ns + last.ns, device = 0, server = 0;
+        uint64_t latency = s->spec->in_process ? 0 : s->clock.rtt_ns;
+        bool timed = e && e->start_ns && e->end_ns;
+        if (timed) {
+                device = overlap(last.begin_ns, end, e->start_ns, e->end_ns);
+                uint64_t before = overlap(last.begin_ns, end, e->submit_ns, e->start_ns);
+                *(behind ? &device : &server) += before;
+        }
+        uint64_t rest = last.ns - device - server;
+        uint64_t link = bytes && timed ? rest : rest < latency ? rest : latency;
+        if (bytes && !timed)
+                link = rest;
+        w->link_ns += link;
+        w->device_ns += device + (timed || bytes ? 0 : rest - link);
+        w->server_ns += server + (timed ? rest - link : 0);
+}
+
+void profile_wait_was(enum profile_wait kind, const struct server *s, const struct _cl_event *e,
+                      uint64_t bytes)
+{
+        struct ledger_wait *w = &profile_ledger.by_server[s ? s->index : CLIENT_SERVERS_MAX][kind];
+        w->calls++;
+        if (!last.ns)
+                return;
+        w->waits++;
+        w->ns += last.ns;
+        switch (kind) {
+        case PROFILE_ANSWER:
+                w->server_ns += last.ns;
+                break;
+        case PROFILE_TAKEN:
+                w->link_ns += last.ns;
+                break;
+        case PROFILE_ROOM:
+                w->device_ns += last.ns;
+                break;
+        default:
+                if (s)
+                        divide(w, s, e, bytes != 0, profile_ledger.awaited[s->index] > 1);
+        }
+        if (s && kind <= PROFILE_BLOCKING)
+                profile_ledger.awaited[s->index] = 0;
+        last.ns = 0; /* it has its reason */
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static const char *name_of(cl_command_type type)
+{
+        switch (type) {
+        case CL_COMMAND_READ_BUFFER:
+        case CL_COMMAND_READ_BUFFER_RECT:
+                return "read buffer";
+        case CL_COMMAND_WRITE_BUFFER:
+        case CL_COMMAND_WRITE_BUFFER_RECT:
+                return "write buffer";
+        case CL_COMMAND_COPY_BUFFER:
+        case CL_COMMAND_COPY_BUFFER_RECT:
+                return "copy buffer";
+        case CL_COMMAND_FILL_BUFFER:
+                return "fill buffer";
+        case CL_COMMAND_MAP_BUFFER:
+        case CL_COMMAND_MAP_IMAGE:
+                return "map";
+        case CL_COMMAND_UNMAP_MEM_OBJECT:
+                return "unmap";
+        case CL_COMMAND_READ_IMAGE:
+                return "read image";
+        case CL_COMMAND_WRITE_IMAGE:
+                return "write image";
+        case CL_COMMAND_COPY_IMAGE:
+        case CL_COMMAND_COPY_IMAGE_TO_BUFFER:
+        case CL_COMMAND_COPY_BUFFER_TO_IMAGE:
+                return "copy image";
+        case CL_COMMAND_FILL_IMAGE:
+                return "fill image";
+        case CL_COMMAND_SVM_MEMCPY:
+                return "copy SVM";
+        case CL_COMMAND_SVM_MEMFILL:
+                return "fill SVM";
+        case CL_COMMAND_SVM_MAP:
+                return "map SVM";
+        case CL_COMMAND_SVM_UNMAP:
+                return "unmap SVM";
+        case CL_COMMAND_MIGRATE_MEM_OBJECTS:
+        case CL_COMMAND_SVM_MIGRATE_MEM:
+                return "migrate";
+        case CL_COMMAND_MARKER:
+        case CL_COMMAND_BARRIER:
+                return "marker, barrier";
+        case CL_COMMAND_COMMAND_BUFFER_KHR:
+                return "command buffer";
+        default:
+                return "other commands";
+        }
+}
+
+void profile_begin(struct command *m)
+{
+        m->profile = (struct profile_command){ .begin_ns = client_now_ns(m->client),
+                                               .waited_ns = waited_ns };
+}
+
+bool profile_times(const struct server *s, const char *kernel)
+{
+        uint64_t count = row_of(s, kernel, true)->count;
+        return count < TIMED_FIRST || count % TIMED_EACH == 0;
+}
+
+void profile_sent(struct command *m)
+{
+        struct profile_command *p = &m->profile;
+        struct ledger_row *r = p->kernel ? row_of(m->server, p->kernel, true)
+                                         : row_of(m->server, name_of(m->enqueue->type), false);
+        r->count++;
+        r->bytes += p->bytes;
+        profile_ledger.awaited[m->server->index]++;
+        p->row = (uint32_t)(r - profile_ledger.rows) + 1;
+        if (m->event)
+                m->event->profile_row = p->row;
+}
+
+void profile_end(struct command *m)
+{
+        const struct profile_command *p = &m->profile;
+        uint64_t ns = client_now_ns(m->client) - p->begin_ns, waits = waited_ns - p->waited_ns;
+        profile_ledger.calls++;
+        profile_ledger.call_ns += ns > waits ? ns - waits : 0;
+        if (p->row)
+                profile_ledger.rows[p->row - 1].wait_ns += waits;
+}
+
+void profile_timed(const struct _cl_event *e)
+{
+        if (!e->profile_row || e->end_ns <= e->start_ns)
+                return;
+        struct ledger_row *r = &profile_ledger.rows[e->profile_row - 1];
+        r->timed++;
+        r->device_ns += e->end_ns - e->start_ns;
+}

@@ -1,0 +1,87 @@
+/* The ledger of SPANCL_PROFILE_FILE: where the program's time with SpanCL goes, as counts and sums by kernel, by kind
+ * of transfer, by kind of wait and by server. The client writes it when the program exits (profile_write), and
+ * `spancl profile` makes a report of it.
+ *
+ * One ledger for the process's client; its lock guards it. Memory is bounded: a table that is full sums up the rest
+ * in one row. While it is off, each place that keeps it costs a load and a branch. */
+#ifndef SPANCL_CORE_PROFILE_H
+#define SPANCL_CORE_PROFILE_H
+
+#include "core/client.h"
+
+struct command;
+struct server;
+struct share;
+
+/* The hooks must not change the code around them. */
+#define PROFILE_COLD __attribute__((cold, noinline))
+
+extern bool profile_on; /* set before the first server is connected; a child of fork() clears it */
+
+static inline bool profile_is_on(void)
+{
+        return __builtin_expect(profile_on, false);
+}
+
+/* Keep the ledger if SPANCL_PROFILE_FILE is set. */
+void profile_start(void);
+void profile_stop(void);
+/* Write it. */
+void profile_write(struct client *c) REQUIRES(client_held);
+
+/* ---- waits ---------------------------------------------------------------------------------- */
+
+/* Named as in the file. */
+enum profile_wait {
+        PROFILE_FINISH,   /* clFinish and what implies it */
+        PROFILE_EVENTS,   /* clWaitForEvents */
+        PROFILE_BLOCKING, /* a blocking command */
+        PROFILE_TAKEN,    /* a blocking write, until the link has taken the bytes */
+        PROFILE_ROOM,     /* a command, until the server's session takes more */
+        PROFILE_ANSWER,   /* a request that is no command: a build, a query */
+        PROFILE_OTHER,
+        PROFILE_WAITS
+};
+
+/* client_wait has waited from begin_ns until now, or not at all (0). */
+PROFILE_COLD void profile_waited(struct client *c, uint64_t begin_ns) REQUIRES(client_held);
+
+/* The reason of this thread's last client_wait: for a server (NULL: several), and for an event of it (NULL: none is
+ * known). `bytes`: that came or went with the command. */
+PROFILE_COLD void profile_wait_was(enum profile_wait kind, const struct server *s,
+                                   const struct _cl_event *e, uint64_t bytes) REQUIRES(client_held);
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+/* The ledger's part of struct command: a command on its way. */
+struct profile_command {
+        uint64_t begin_ns, waited_ns; /* at its begin */
+        const char *kernel;           /* its name; NULL: it is no launch */
+        uint64_t bytes;
+        uint32_t row; /* of the ledger, and 1; 0: it was not sent */
+};
+
+/* Return true if the ledger counts the command. */
+static inline bool profile_counts(const struct profile_command *p)
+{
+        return __builtin_expect(p->begin_ns != 0, false);
+}
+
+PROFILE_COLD void profile_begin(struct command *m);
+/* It was sent; before it is waited for. */
+PROFILE_COLD void profile_sent(struct command *m) REQUIRES(client_held);
+/* Its call ends. */
+PROFILE_COLD void profile_end(struct command *m) REQUIRES(client_held);
+
+/* Return true if this launch is to be timed though the program does not ask for it: the first ones of each kernel, and
+ * then some. */
+PROFILE_COLD bool profile_times(const struct server *s, const char *kernel) REQUIRES(client_held);
+
+/* The times of the event have come. */
+PROFILE_COLD void profile_timed(const struct _cl_event *e) REQUIRES(client_held);
+
+/* Bytes of a memory object move to a server because a command needs them there. */
+PROFILE_COLD void profile_move(const struct _cl_mem *root, const struct share *share,
+                               const struct server *to) REQUIRES(client_held);
+
+#endif

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""profile.py BUILD [NAME...]: claims about `spancl profile` (docs/PROFILE.md), with two servers and known counts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import claims
+import daemon
+from daemon import BUILD, at, servers
+
+FOLDER = tempfile.TemporaryDirectory()
+PROGRAM, SPANCL = str(BUILD / "bin/system_profiled"), str(BUILD / "bin/spancl")
+LAUNCHES, MOVES, MIB = 60, 21, 1 << 20
+KIB64 = 64 << 10
+
+
+def profile(where, *command, json_too=True):
+    done = daemon.run([SPANCL, "profile", *(("--json",) if json_too else ()), "--", *map(str, command)], where)
+    return done
+
+
+def profiled(where, *arguments):
+    done = profile(where, PROGRAM, *arguments)
+    assert done.returncode == 0 and done.stdout == "computed\n", f"{done.stdout}{done.stderr}"
+    return json.loads(done.stderr.splitlines()[-1])
+
+
+def names(both):
+    return [at(port) for port in both.ports]
+
+
+def row(rows, name, server):
+    found = [r for r in rows if (r["name"], r["server"]) == (name, server)]
+    assert len(found) == 1, (name, server, rows)
+    return found[0]
+
+
+def counts_are_those_of_the_program():
+    with servers(2) as both:
+        first, second = names(both)
+        p = profiled(f"{first} {second}", LAUNCHES, MOVES, 0)
+    assert [s["name"] for s in p["servers"]] == [first, second]
+    assert row(p["kernels"], "tick", first)["count"] == LAUNCHES
+    assert row(p["kernels"], "touch", first)["count"] == row(p["kernels"], "touch", second)["count"] == (MOVES + 1) / 2
+    write, read = (row(p["commands"], name, first) for name in ("write buffer", "read buffer"))
+    assert (write["count"], write["bytes"]) == (6, 5 * KIB64 + MIB), write
+    assert (read["count"], read["bytes"]) == (3, 3 * KIB64), read
+    last = row(p["commands"], "read buffer", second)
+    assert (last["count"], last["bytes"]) == (1, MIB), last
+    assert p["calls"] == LAUNCHES + MOVES + 1 + 6 + 4
+    finishes = {w["server"]: w["calls"] for w in p["waits"] if w["kind"] == "finish"}
+    # The program finishes each queue once more at its end.
+    assert finishes == {first: LAUNCHES + (MOVES + 1) / 2 + 1, second: (MOVES + 1) / 2 + 1}, finishes
+    there = {(m["from"], m["to"]): m for m in p["moves"] if m["size_bytes"] == MIB}
+    assert set(there) == {(first, second), (second, first)}, there
+    assert there[first, second]["count"] == (MOVES + 1) / 2 and there[second, first]["count"] == (MOVES - 1) / 2, there
+    assert sum(m["bytes"] for m in there.values()) == MOVES * MIB, there
+    assert any(f"(1.0 MiB) migrates {MOVES} times between {first} and {second}" in text for text in p["advice"]), p
+
+
+def the_parts_are_the_whole_time():
+    with servers(2) as both:
+        p = profiled(" ".join(names(both)), LAUNCHES, MOVES, 0)
+    parts = [p[f"{part}_ns"] for part in ("program", "client", "device", "link", "server", "waiting")]
+    assert sum(parts) == p["wall_ns"], p
+    waits = sum(w["wait_ns"] for w in p["waits"])
+    assert all(w["device_ns"] + w["link_ns"] + w["server_ns"] <= w["wait_ns"] for w in p["waits"]), p
+    assert sum(parts[2:]) >= waits, p
+    for kernel in p["kernels"]:
+        assert 0 < kernel["timed"] <= kernel["count"] and kernel["device_ns"] > 0, kernel
+    assert p["bound"] in ("program", "client", "device", "latency", "synchronisation", "bandwidth", "server", "waiting")
+
+
+def the_file_counts_each_command():
+    ledger, kernels = Path(FOLDER.name) / "ledger", 20
+    with servers(2) as both:
+        done = daemon.run([PROGRAM, "3", "1", str(kernels)], " ".join(names(both)), SPANCL_PROFILE_FILE=str(ledger))
+    assert done.returncode == 0, done.stderr
+    lines = [line.split("\t") for line in ledger.read_text().splitlines()]
+    assert lines[0] == ["spancl-profile", "1"] and lines[-1] == ["end"]
+    rows = [line for line in lines if line[0] in ("kernel", "command")]
+    assert sum(int(line[2]) for line in rows) == 3 + kernels + 2 + 6 + 4
+
+
+def the_text_names_what_costs():
+    with servers(2) as both:
+        done = profile(" ".join(names(both)), PROGRAM, LAUNCHES, MOVES, 0, json_too=False)
+    assert done.returncode == 0 and done.stdout == "computed\n", done.stderr
+    for words in ("Where ", "Bound by ", "tick", "touch", "write buffer", "Advice:"):
+        assert words in done.stderr, (words, done.stderr)
+
+
+def status_and_missing_profiles_are_clear():
+    with servers(1) as one:
+        done = profile(at(one.ports[0]), "sh", "-c", "exit 7")
+        assert done.returncode == 7 and "did not use SpanCL" in done.stderr, done.stderr
+        done = profile(at(one.ports[0]), "sh", "-c", "kill -KILL $$")
+        assert done.returncode == 128 + signal.SIGKILL and "no profile" in done.stderr, done.stderr
+        done = profile(at(one.ports[0]), "/no/such/program")
+        assert done.returncode == 127, done.stderr
+    done = subprocess.run([SPANCL, "profile"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2 and "Usage: spancl profile" in done.stderr
+
+
+def a_folder_that_cannot_be_written_is_named_and_the_program_runs():
+    with servers(2) as both:
+        done = daemon.run([PROGRAM, "3", "1", "0"], " ".join(names(both)), SPANCL_PROFILE_FILE="/no/such/file")
+    assert done.returncode == 0 and done.stdout == "computed\n", done.stderr
+    assert "SPANCL_PROFILE_FILE: can't write /no/such/file" in done.stderr, done.stderr
+
+
+def in_process_devices_and_command_buffers_are_profiled():
+    ledger = Path(FOLDER.name) / "buffers"
+    for name in "command_buffer", "command_frames":
+        with servers(2) as both:
+            done = daemon.run([str(BUILD / f"bin/api_spancl_{name}")], " ".join(names(both)),
+                              SPANCL_PROFILE_FILE=str(ledger))
+        assert done.returncode in (0, 77), done.stderr
+        assert done.returncode or "\tcommand buffer\n" in ledger.read_text()
+    done = daemon.run([daemon.CLIENT, "--only", "empty", "--scale", "5"], "in-process", SPANCL_PROFILE_FILE=str(ledger))
+    assert done.returncode == 0 and "\ttick\n" in ledger.read_text(), done.stderr
+
+
+if __name__ == "__main__":
+    os.environ["TMPDIR"] = FOLDER.name  # where `spancl profile` keeps its file
+    status = claims.run(globals())
+    left = list(Path(FOLDER.name).glob("spancl-profile.*"))
+    sys.exit(status or (1 if left else 0))
