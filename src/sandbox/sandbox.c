@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/process/rights.h"
 #include "sandbox/calls.h"
 #include "sandbox/files.h"
 #include "sandbox/limits.h"
@@ -90,4 +91,21 @@ bool sandbox_enter_dialler(const struct config_options *o)
                 return false;
         }
         return files_restrict_dialler();
+}
+
+bool sandbox_enter_media(bool own)
+{
+        static const struct rlimit none, files = { 32, 32 };
+        static const struct calls_params calls = { .allowed = "" };
+        static const struct paths paths; /* none */
+        (void)setrlimit(RLIMIT_CORE, &none);
+        (void)setrlimit(RLIMIT_FSIZE, &none);
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+        if (own)
+                (void)rights_become_nobody();
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+                log_error(LOG, "no-new-privs: %s", strerror(errno));
+                return false;
+        }
+        return files_restrict(&paths) && (!own || calls_restrict(&calls, NULL));
 }

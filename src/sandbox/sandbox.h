@@ -23,4 +23,9 @@ bool worker_needs_network(const struct config_options *o);
  * log says why. */
 bool sandbox_enter_dialler(const struct config_options *o);
 
+/* Enter the sandbox of a process media-av (backend/media/av_process.h), which has loaded its libraries: it can reach no
+ * file, writes none, and has few descriptors. `own`: it is not in a session's sandbox, whose filter of system calls it
+ * would have, so it gets such a filter, and root becomes nobody. False: it is not possible, and the log says why. */
+bool sandbox_enter_media(bool own);
+
 #endif
