@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""media.py BUILD [NAME...]: claims about media devices (docs/MEDIA.md). tests/system/decoder.c is the program: it
-compares each picture with what ffmpeg decodes. Status 77: there is no ffmpeg here, or no module of decoders."""
+"""media.py BUILD [NAME...]: claims about media devices (docs/MEDIA.md). tests/system/decoder.c is a program that
+compares each picture with what ffmpeg decodes; tests/system/encoder.c makes packets, which ffmpeg and our own decoders then decode.
+Status 77: there is no ffmpeg here, or no module of decoders."""
 
+import math
+import os
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -14,6 +19,7 @@ import daemon
 from daemon import BUILD, at, servers
 
 DECODER = str(BUILD / "bin/system_decoder")
+ENCODER = str(BUILD / "bin/system_encoder")
 FOLDER = tempfile.TemporaryDirectory()
 WIDTH, HEIGHT = 162, 90  # macroblocks at the edges are not whole
 INVALID_IMAGE_SIZE, FORMAT_NOT_SUPPORTED = -40, -10
@@ -124,6 +130,175 @@ def settings_that_are_wrong_leave_no_device():
     with servers(1, "--media=size=0x4", "--log=info") as s:
         assert "media" not in daemon.clinfo(at(s.ports[0])).stdout
         assert "neither `on` nor settings" in s.log_text(), s.log_text()
+
+
+# --- Encoders -------------------------------------------------------------------------------------
+
+# The file's format for ffmpeg, and whether a decoder of the module takes the packets.
+ENCODERS = {"mjpeg": ("mjpeg", False), "h264": ("h264", True), "hevc": ("hevc", True)}
+FORMATS = ("yuv420p", "nv12", "rgba")
+OUT_OF_RESOURCES = -5
+
+
+def raw(pixels, frames=10, size=(WIDTH, HEIGHT)):
+    """A file of pictures."""
+    path = Path(FOLDER.name) / f"{pixels}.{size[0]}x{size[1]}.raw"
+    done = ffmpeg("-f", "lavfi", "-i", f"testsrc2=size={size[0]}x{size[1]}:rate=25", "-frames:v", frames,
+                  "-f", "rawvideo", "-pix_fmt", pixels, path)
+    assert done.returncode == 0, done.stdout
+    return path
+
+
+def psnr(one, other):
+    """Of pictures of 8 bits."""
+    assert len(one) == len(other), f"{len(one)} bytes, not {len(other)}"
+    error = sum((a - b) * (a - b) for a, b in zip(one, other)) / len(one)
+    return 10 * math.log10(255 * 255 / error) if error else math.inf
+
+
+def encode(where, codec, *arguments, **more):
+    """Returns False if there is no such encoder."""
+    done = daemon.run([ENCODER, codec, *map(str, arguments)], where, **more)
+    assert done.returncode in (0, 77), f"{codec}: {done.stdout}{done.stderr}"
+    return done.returncode == 0
+
+
+def encoded_is_near(where, codec, pixels, kbits, quality, least, **more):
+    container, own = ENCODERS[codec]
+    stream, packets, pictures = (Path(FOLDER.name) / f"encoded.{kind}" for kind in ("stream", "packets", "yuv"))
+    if not encode(where, codec, raw(FORMATS[pixels]), WIDTH, HEIGHT, pixels, kbits, quality, stream, packets, **more):
+        return
+    done = ffmpeg("-f", container, "-i", stream, "-f", "rawvideo", "-pix_fmt", "yuv420p", pictures)
+    assert done.returncode == 0 and not done.stdout, done.stdout
+    found = psnr(pictures.read_bytes(), raw("yuv420p").read_bytes())
+    print(f"{codec} {FORMATS[pixels]}: {found:.1f} dB, {stream.stat().st_size} bytes")
+    assert found > least, f"{codec} {FORMATS[pixels]}: {found} dB"
+    if own:
+        decode(where, codec, (packets, pictures), 1, **more)
+
+
+def encoded_pictures_are_near_to_the_given_ones():
+    """Both ffmpeg and our own decoders decode them, to equal pictures."""
+    with servers(1, "--media=on", "--backend=media") as s:
+        for codec in ENCODERS:
+            for pixels in range(len(FORMATS)):
+                encoded_is_near(at(s.ports[0]), codec, pixels, 0, 90, 33)
+        encoded_is_near(at(s.ports[0]), "h264", 0, 2000, 0, 28)
+        encoded_is_near(at(s.ports[0]), "hevc", 0, 2000, 0, 28)
+        assert "refused" not in s.log_text(), s.log_text()
+
+
+def the_process_itself_encodes():
+    """The libraries are in a process of their own here, too."""
+    for codec in ENCODERS:
+        encoded_is_near(None, codec, 0, 0, 90, 33, SPANCL_MEDIA="on")
+
+
+def wrong_arguments_of_encoders_are_refused():
+    with servers(1, "--media=size=200x200", "--backend=media") as s:
+        for codec in ENCODERS:
+            encode(at(s.ports[0]), codec, raw("yuv420p"), WIDTH, HEIGHT, 0, "wrong")
+
+
+def processes(pid, name):
+    """The processes of this name below another one."""
+    found = []
+    for child in every_process():
+        try:
+            if Path(f"/proc/{child}/comm").read_text().strip() == name and is_below(child, pid):
+                found.append(child)
+        except OSError:
+            pass
+    return found
+
+
+def is_below(pid, ancestor):
+    try:
+        while pid > 1 and pid != ancestor:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return False
+    return pid == ancestor
+
+
+def libraries_are_in_processes_with_walls():
+    """libavcodec is in no other process: not in the server's, and not in the program's."""
+    def look(pid, where):
+        line = p.stdout.readline()
+        assert line == "ready\n", line
+        p.stdin.write("\n")
+        p.stdin.flush()
+        assert p.stdout.readline() == "ready\n"  # it has encoded
+        found = [child for child in every_process() if is_below(child, pid)] + [p.pid]
+        with_library = [child for child in found if "libavcodec" in Path(f"/proc/{child}/maps").read_text()]
+        walled = processes(pid, "media-av") if where else orphans("media-av", p.pid)
+        assert walled and set(with_library) <= set(walled), f"{with_library} {walled}"
+        for child in walled:
+            status = Path(f"/proc/{child}/status").read_text()
+            assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
+            limits = Path(f"/proc/{child}/limits").read_text()
+            assert re.search(r"Max file size +0 +0 ", limits), limits
+            links = [os.readlink(f) for f in Path(f"/proc/{child}/fd").iterdir()]
+            assert all(link.startswith(("socket:", "/dev/null", "pipe:", "/memfd:")) for link in links), links
+
+    command = [ENCODER, "mjpeg", raw("yuv420p"), str(WIDTH), str(HEIGHT), "0", "lost"]
+    pipes = {"text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with servers(1, "--media=on", "--backend=media") as s:
+        with subprocess.Popen(command, env=daemon.client_env(at(s.ports[0])), **pipes) as p:
+            look(s.processes[0].pid, "server")
+            p.kill()
+    with subprocess.Popen(command, env=daemon.client_env(None, SPANCL_MEDIA="on"), **pipes) as p:
+        look(p.pid, None)
+        mine = orphans("media-av", p.pid)
+        p.kill()
+    claims.wait_for(lambda: not any(Path(f"/proc/{pid}/maps").exists() and state_of(pid) != "Z" for pid in mine),
+                    "the process outlives its program")
+
+
+def every_process():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            yield int(entry.name)
+
+
+def orphans(name, program):
+    """Processes of this name whose socket's other end a program has: those of no server."""
+    begun = int(Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[19])
+    found = []
+    for pid in every_process():
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            argument = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if argument[0].endswith(name.encode()) and argument[1] == b"own" and int(fields[19]) >= begun:
+                found.append(pid)
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def killed_process_ends_its_command_alone():
+    """And none is left behind, not even as a zombie, but for the last one."""
+    with servers(1, "--media=on", "--backend=media", "--log=info") as s:
+        server = s.processes[0].pid
+        with subprocess.Popen([ENCODER, "mjpeg", raw("yuv420p"), str(WIDTH), str(HEIGHT), "0", "lost"], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+            for turn in range(4):
+                line = p.stdout.readline()
+                if not line and p.wait() == 77:
+                    return
+                assert line == "ready\n", line
+                zombies = [pid for pid in processes(server, "media-av") if state_of(pid) == "Z"]
+                assert len(zombies) <= 1 + bool(turn), zombies  # that of the next worker, which waits for its client
+                for pid in processes(server, "media-av"):
+                    os.kill(pid, signal.SIGKILL)
+                p.stdin.write("\n")
+                p.stdin.flush()
+            assert p.wait() == 0
+        assert "the process of a stream is lost" in s.log_text(), s.log_text()
+
+
+def state_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 if __name__ == "__main__":

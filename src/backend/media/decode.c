@@ -1,19 +1,16 @@
 /* The kernels org.spancl.decode.*. A stream is what they attach to the client's stream buffer. */
 #include <string.h>
 
-#include "backend/media/kernels.h"
-#include "base/bytes.h"
+#include "backend/media/stream.h"
 #include "base/mem.h"
-#include "os/lock.h"
 
 enum { PACKET, PACKET_SIZE, PICTURE, PICTURE_SIZE, STATUS, STREAM, FORMAT, FLAGS };
 
 enum { KNOWN_FLAGS = MEDIA_RESET | MEDIA_FLUSH };
 
-/* `lock` is held while a command decodes, so commands of one stream run one after the other. */
+/* Commands of one stream run one after the other. */
 struct stream {
-        struct lock lock;
-        struct media *media;
+        struct media_stream common;
         const struct codec *codec;
         struct codec_decoder *decoder; /* NULL: not needed yet, or not any more */
         bool flushed;
@@ -22,16 +19,13 @@ struct stream {
         uint32_t pictures;
 };
 
-/* The lock is for attachments that several executors may make at a time. */
-static struct lock attach_lock = LOCK_INIT;
-
 /* ---- streams -------------------------------------------------------------------------------- */
 
 static void stream_end(struct stream *s)
 {
         if (s->decoder) {
                 s->codec->close(s->decoder);
-                atomic_fetch_sub(&s->media->streams, 1);
+                media_stream_uncount(s->common.media);
         }
         s->decoder = NULL;
         s->flushed = s->held = false;
@@ -42,53 +36,20 @@ static void stream_free(void *data)
 {
         struct stream *s = data;
         stream_end(s);
-        lock_fini(&s->lock);
-        mem_free(s);
-}
-
-static struct stream *find_stream(struct registry_attachment *a, struct media *media)
-{
-        lock_take(&attach_lock);
-        struct stream *s = a->data;
-        if (!s && (s = mem_zalloc(sizeof(*s)))) {
-                lock_init(&s->lock);
-                s->media = media;
-                *a = (struct registry_attachment){ s, stream_free };
-        }
-        lock_release(&attach_lock);
-        return s;
-}
-
-static cl_int status_of(enum codec_result r)
-{
-        switch (r) {
-        case CODEC_OK:
-        case CODEC_NONE:
-                return CL_SUCCESS;
-        case CODEC_DAMAGED:
-                return CL_INVALID_VALUE;
-        case CODEC_TOO_LARGE:
-                return CL_INVALID_IMAGE_SIZE;
-        case CODEC_FORMAT:
-                return CL_IMAGE_FORMAT_NOT_SUPPORTED;
-        case CODEC_NO_MEMORY:
-                break;
-        }
-        return CL_OUT_OF_HOST_MEMORY;
+        media_detach(&s->common);
 }
 
 static cl_int stream_begin(struct stream *s)
 {
-        if (atomic_fetch_add(&s->media->streams, 1) >= s->media->settings.streams) {
-                atomic_fetch_sub(&s->media->streams, 1);
+        struct media *media = s->common.media;
+        if (!media_stream_count(media))
                 return CL_OUT_OF_RESOURCES;
-        }
-        enum codec_result r = s->codec->open(&s->media->settings.limits, &s->decoder);
+        enum codec_result r = s->codec->open(&media->settings.limits, &s->decoder);
         if (r < 0) {
                 s->decoder = NULL;
-                atomic_fetch_sub(&s->media->streams, 1);
+                media_stream_uncount(media);
         }
-        return status_of(r);
+        return media_status(r);
 }
 
 /* Decode a copy of the packet, which a client cannot change meanwhile. */
@@ -98,7 +59,7 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size)
         if (!s->decoder)
                 status = stream_begin(s);
         else if (s->flushed)
-                status = status_of(s->codec->reset(s->decoder));
+                status = media_status(s->codec->reset(s->decoder));
         if (status < 0)
                 return status;
         s->flushed = s->held = false;
@@ -106,7 +67,7 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size)
         if (!copy)
                 return CL_OUT_OF_HOST_MEMORY;
         memcpy(copy, packet, size);
-        status = status_of(s->codec->feed(s->decoder, copy, size));
+        status = media_status(s->codec->feed(s->decoder, copy, size));
         mem_free(copy);
         return status;
 }
@@ -161,7 +122,7 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
                         s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
                 if (r != CODEC_OK) {
                         status[MEDIA_RESULT] = s->flushed ? MEDIA_END : MEDIA_AGAIN;
-                        return status_of(r);
+                        return media_status(r);
                 }
         }
         const struct codec_picture *p = &s->picture;
@@ -183,38 +144,15 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-static uint32_t value_of(const struct registry_launch *l, unsigned arg)
-{
-        uint32_t v;
-        memcpy(&v, l->args[arg].data, sizeof(v));
-        return v;
-}
-
-/* The bytes of the packet that mean something. */
-static cl_int packet_size(const struct registry_launch *l, size_t *ret)
-{
-        const struct registry_value *packet = &l->args[PACKET], *size = &l->args[PACKET_SIZE];
-        uint64_t given = packet->data ? packet->size : 0;
-        if (size->data) {
-                if (size->size < sizeof(given))
-                        return CL_INVALID_BUFFER_SIZE;
-                given = bytes_get_u64(size->data);
-        }
-        if (given > (packet->data ? packet->size : 0))
-                return CL_INVALID_VALUE;
-        *ret = (size_t)given;
-        return CL_SUCCESS;
-}
-
 static cl_int run_stream(const struct registry_launch *l, struct stream *s,
                          const struct codec *codec, uint32_t words[MEDIA_STATUS_WORDS],
                          size_t *ret_size)
 {
-        uint32_t format = value_of(l, FORMAT), flags = value_of(l, FLAGS);
+        uint32_t format = media_value(l, FORMAT), flags = media_value(l, FLAGS);
         if (flags & ~(uint32_t)KNOWN_FLAGS || format > MEDIA_NV12)
                 return CL_INVALID_VALUE;
         size_t size = 0;
-        cl_int status = packet_size(l, &size);
+        cl_int status = media_given(&l->args[PACKET], &l->args[PACKET_SIZE], &size);
         if (status < 0)
                 return status;
         if (flags & MEDIA_RESET)
@@ -227,7 +165,7 @@ static cl_int run_stream(const struct registry_launch *l, struct stream *s,
         if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed) {
                 s->flushed = true;
                 if (s->decoder)
-                        status = status_of(codec->flush(s->decoder));
+                        status = media_status(codec->flush(s->decoder));
         }
         if (status == CL_SUCCESS)
                 status = stream_deliver(s, &l->args[PICTURE], format, words, ret_size);
@@ -247,22 +185,17 @@ static cl_int decode(const struct registry_launch *l, unsigned which)
         if (!status->data || status->size < sizeof(words) ||
             (size->data && size->size < sizeof(uint64_t)))
                 return CL_INVALID_BUFFER_SIZE;
-        struct stream *s = find_stream(l->args[STREAM].attachment, media);
-        if (!s)
-                return CL_OUT_OF_HOST_MEMORY;
-
-        size_t bytes = 0;
-        lock_take(&s->lock);
-        cl_int r = run_stream(l, s, media->codecs[which], words, &bytes);
-        lock_release(&s->lock);
-
+        struct media_stream *found;
+        cl_int r = media_attach(l->args[STREAM].attachment, sizeof(struct stream), stream_free,
+                                media, &found);
         if (r < 0)
-                words[MEDIA_RESULT] = (uint32_t)r;
-        for (size_t i = 0; i < MEDIA_STATUS_WORDS; i++)
-                bytes_put_u32((uint8_t *)status->data + 4 * i, words[i]);
-        if (size->data)
-                bytes_put_u64(size->data, bytes);
-        return r;
+                return r;
+        size_t bytes = 0;
+        lock_take(&found->lock);
+        r = run_stream(l, container_of(found, struct stream, common), media->codecs[which], words,
+                       &bytes);
+        lock_release(&found->lock);
+        return media_finish(status, size, words, bytes, r);
 }
 
 static cl_int decode_h264(const struct registry_launch *l)
