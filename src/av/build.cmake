@@ -1,8 +1,8 @@
-# The process of the media device that has libavcodec. Debian's is under the GPL, so no other program of ours links with it.
-# It is built into libexec/spancl, where base/installed.c searches for it.
+# The process of the media device that has libavcodec. Debian's is under the GPL, so no other program of ours links with
+# it. It is built into libexec/spancl, where base/installed.c searches for it.
 if(AV_FOUND)
         file(GLOB av CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/av/*.c)
-        add_executable(spancl_media_av ${av})
+        add_executable(spancl_media_av ${av} ${PROJECT_SOURCE_DIR}/src/media/nal.c)
         target_link_libraries(spancl_media_av PRIVATE spancl_daemon PkgConfig::AV)
         set_target_properties(spancl_media_av PROPERTIES OUTPUT_NAME media-av
                 RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/spancl)

@@ -6,8 +6,9 @@
 
 #include "backend/media/kernels.h"
 #include "base/mem.h"
+#include "media/nal.h"
 
-enum { WAITING_MAX = 16 };
+enum { WAITING_MAX = 16, BITS_MAX = 16 };
 
 static const enum AVCodecID ids[AV_DECODER_KINDS] = {
         [AV_DECODE_H264] = AV_CODEC_ID_H264,        [AV_DECODE_HEVC] = AV_CODEC_ID_HEVC,
@@ -18,6 +19,7 @@ static const enum AVCodecID ids[AV_DECODER_KINDS] = {
 
 struct decoder {
         struct av_stream stream;
+        enum av_decoder which;
         uint64_t pixels; /* limit of a picture */
         AVCodecContext *context;
         AVPacket *packet;
@@ -41,6 +43,8 @@ static enum codec_result result_of(int error)
                 return CODEC_OK;
         if (error == AVERROR(ENOMEM))
                 return CODEC_NO_MEMORY;
+        if (error == AVERROR(EINVAL)) /* max_pixels */
+                return CODEC_TOO_LARGE;
         return error == AVERROR_PATCHWELCOME || error == AVERROR(ENOSYS) ? CODEC_FORMAT
                                                                          : CODEC_DAMAGED;
 }
@@ -63,22 +67,6 @@ static enum codec_result take_all(struct decoder *d)
         }
 }
 
-/* Decode a copy of the packet: the other process can change its bytes, and the library reads beyond them. */
-static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
-{
-        struct decoder *d = container_of(s, struct decoder, stream);
-        if (r->size > INT32_MAX - AV_INPUT_BUFFER_PADDING_SIZE)
-                return CODEC_DAMAGED;
-        if (av_new_packet(d->packet, (int)r->size) < 0)
-                return CODEC_NO_MEMORY;
-        memcpy(d->packet->data, data, (size_t)r->size);
-        enum codec_result result = take_all(d);
-        if (result == CODEC_OK)
-                result = result_of(avcodec_send_packet(d->context, d->packet));
-        av_packet_unref(d->packet);
-        return result == CODEC_OK ? take_all(d) : result;
-}
-
 /* The bits of a sample of 4:2:0, in memory as this device has them; 0: it is another format. */
 static unsigned bits_of(int format)
 {
@@ -97,6 +85,42 @@ static unsigned bits_of(int format)
         default:
                 return 0;
         }
+}
+
+/* Tell large pictures from damage, which libavcodec does not for these codecs. */
+static bool is_too_large(const struct decoder *d, const uint8_t *data, size_t size)
+{
+        const struct codec_limits limits = { .pixels = d->pixels };
+        struct nal n;
+        bool found = false;
+        if (d->which != AV_DECODE_H264 && d->which != AV_DECODE_HEVC)
+                return false;
+        while (!found && nal_next(&data, &size, &n))
+                found = (d->which == AV_DECODE_H264
+                                 ? nal_check_h264(&n, &limits, BITS_MAX)
+                                 : nal_check_hevc(&n, &limits, BITS_MAX)) == CODEC_TOO_LARGE;
+        return found;
+}
+
+/* Decode a copy of the packet: the other process can change its bytes, and the library reads beyond them. */
+static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
+{
+        struct decoder *d = container_of(s, struct decoder, stream);
+        if (r->size > INT32_MAX - AV_INPUT_BUFFER_PADDING_SIZE)
+                return CODEC_DAMAGED;
+        if (av_new_packet(d->packet, (int)r->size) < 0)
+                return CODEC_NO_MEMORY;
+        memcpy(d->packet->data, data, (size_t)r->size);
+        enum codec_result result =
+                is_too_large(d, d->packet->data, (size_t)r->size) ? CODEC_TOO_LARGE : take_all(d);
+        if (result == CODEC_OK)
+                result = result_of(avcodec_send_packet(d->context, d->packet));
+        av_packet_unref(d->packet);
+        if (result == CODEC_OK)
+                result = take_all(d);
+        /* The first packet tells, though its picture may come later. */
+        bool known = d->context->pix_fmt != AV_PIX_FMT_NONE;
+        return result == CODEC_OK && known && !bits_of(d->context->pix_fmt) ? CODEC_FORMAT : result;
 }
 
 static uint8_t *put_plane(uint8_t *to, const AVFrame *f, unsigned plane, size_t row, size_t rows)
@@ -167,6 +191,7 @@ enum codec_result av_decoder_open(const struct av_request *r, struct av_stream *
         if (!d)
                 return codec ? CODEC_NO_MEMORY : CODEC_FORMAT;
         d->stream.ops = &ops;
+        d->which = (enum av_decoder)r->codec;
         d->pixels = r->limit_pixels;
         d->context = avcodec_alloc_context3(codec);
         d->packet = av_packet_alloc();

@@ -1,9 +1,9 @@
-/* encoder CODEC PICTURES WIDTH HEIGHT FORMAT KBITS QUALITY STREAM PACKETS: encodes on the first media device. PICTURES has
- * pictures of FORMAT (0: I420, 1: NV12, 2: RGBA), all of which are enqueued at once. The packets go to STREAM, one behind
- * the other, and to PACKETS, each behind its size (32 bits).
+/* encoder CODEC PICTURES WIDTH HEIGHT FORMAT KBITS QUALITY STREAM PACKETS: encodes on the first media device. PICTURES
+ * has pictures of FORMAT (0: I420, 1: NV12, 2: RGBA), all of which are enqueued at once. The packets go to STREAM, one
+ * behind the other, and to PACKETS, each behind its size (32 bits).
  * encoder CODEC PICTURES WIDTH HEIGHT FORMAT wrong: arguments that are wrong.
- * encoder CODEC PICTURES WIDTH HEIGHT FORMAT lost: prints a line, and expects that all processes media-av are killed before
- * it reads one; this four times.
+ * encoder CODEC PICTURES WIDTH HEIGHT FORMAT lost: prints a line, and expects that all processes media-av are killed
+ * before it reads one; this four times.
  *
  * docs/MEDIA.md describes the kernels. Status 77: there is no such encoder. */
 

@@ -80,9 +80,9 @@ def streams():
     return STREAMS.items()
 
 
-def decode(where, codec, files, how, **more):
-    """Status 77: the module lacks the codec."""
-    done = daemon.run([DECODER, codec, *files, str(WIDTH), str(HEIGHT), str(how)], where, **more)
+def decode(where, codec, files, how, size=(WIDTH, HEIGHT), **more):
+    """Status 77: the device lacks the codec."""
+    done = daemon.run([DECODER, codec, *files, *map(str, size), str(how)], where, **more)
     assert done.returncode in (0, 77), f"{codec}: {done.stdout}{done.stderr}"
 
 
@@ -115,15 +115,95 @@ def pictures_that_are_too_large_are_refused():
     with servers(1, f"--media=size={WIDTH - 1}x{HEIGHT}", "--backend=media") as s:
         for codec, (packets, _) in streams():
             decode(at(s.ports[0]), codec, (packets, "-"), INVALID_IMAGE_SIZE)
+        for number, (codec, *_) in enumerate(OTHERS):
+            files = make_other(number)
+            if files and number != FIELDS:
+                decode(at(s.ports[0]), codec, (files[0], "-"), INVALID_IMAGE_SIZE)
 
 
 def streams_of_other_formats_are_refused():
-    """B slices of H.264, which libopenh264 does not decode exactly, and 4:4:4."""
+    """4:4:4, also where libavcodec could decode it."""
     with servers(1, "--media=on", "--backend=media") as s:
         for codec, encoder, pixels in (("h264", CODECS["h264"][0], "yuv444p"), ("hevc", CODECS["hevc"][0], "yuv444p")):
             files = make(codec, f"{codec}.{pixels}", encoder, frames=2, pixels=pixels)
             if files:
                 decode(at(s.ports[0]), codec, (files[0], "-"), FORMAT_NOT_SUPPORTED)
+
+
+# Streams that the module refuses, or has no library for: codec, encoder, container, pixels of ffmpeg's pictures.
+OTHERS = (
+    ("h264", ("libx264", "-bf", "3", "-x264-params", "threads=1:b-pyramid=normal:keyint=10"), "h264", "yuv420p"),
+    ("h264", ("libx264", "-flags", "+ildct+ilme", "-x264-params", "threads=1:tff=1:keyint=10:bframes=2"), "h264",
+     "yuv420p"),
+    ("hevc", ("libx265", "-x265-params", "log-level=none:pools=1:slices=2:keyint=10:bframes=3"), "hevc", "yuv420p"),
+    ("mpeg2", ("mpeg2video", "-bf", "2", "-g", "10"), "mpeg2video", "yuv420p"),
+    ("mpeg4", ("mpeg4", "-bf", "2", "-g", "10"), "m4v", "yuv420p"),
+    ("vp8", ("libvpx", "-g", "10", "-auto-alt-ref", "1", "-lag-in-frames", "5"), "ivf", "yuv420p"),
+    ("vp9", ("libvpx-vp9", "-g", "10", "-cpu-used", "8", "-lag-in-frames", "5"), "ivf", "yuv420p"),
+    ("mjpeg", ("mjpeg",), "mjpeg", "yuvj420p"),
+)
+
+
+FIELDS = 1  # its place
+
+
+def packets_of(stream, container):
+    """The packets as ffmpeg's demuxer has them."""
+    data = stream.read_bytes()
+    if container == "ivf":
+        return list(units(data, ()))
+    done = subprocess.run(["ffprobe", "-v", "error", "-show_packets", "-show_entries", "packet=size", "-of",
+                           "default=nk=1:nw=1", str(stream)], stdout=subprocess.PIPE, text=True, check=True)
+    sizes, place, found = [int(line) for line in done.stdout.split()], 0, []
+    assert sum(sizes) == len(data), f"{sum(sizes)} of {len(data)} bytes"
+    for size in sizes:
+        found.append(data[place:place + size])
+        place += size
+    return found
+
+
+def size_of(number):
+    return (160, 96) if number == FIELDS else (WIDTH, HEIGHT)  # fields want whole pairs of macroblocks
+
+
+def make_other(number):
+    """As make, of one of OTHERS."""
+    _, encoder, container, pixels = OTHERS[number]
+    stream, packets, pictures = (Path(FOLDER.name) / f"other{number}.{kind}" for kind in ("stream", "packets", "yuv"))
+    if not packets.exists():
+        done = ffmpeg("-f", "lavfi", "-i", "testsrc2=size={}x{}:rate=25".format(*size_of(number)), "-frames:v", 14,
+                      "-pix_fmt", pixels, "-c:v", *encoder, "-f", container, stream)
+        if "Unknown encoder" in done.stdout:
+            return None
+        assert done.returncode == 0, done.stdout
+        done = ffmpeg("-threads", "1", "-i", stream, "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt", pixels,
+                      pictures)
+        assert done.returncode == 0, done.stdout
+        packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, container)))
+    return str(packets), str(pictures)
+
+
+def streams_that_the_module_lacks_are_exact_by_libavcodec():
+    """B slices and fields of H.264, other codecs; in a server and in the program."""
+    with servers(1, "--media=on", "--backend=media") as s:
+        for number, (codec, *_) in enumerate(OTHERS):
+            files = make_other(number)
+            if files and codec != "hevc":
+                decode(at(s.ports[0]), codec, files, 2, size_of(number))
+                decode(at(s.ports[0]), codec, files, "damage", size_of(number))
+        assert "refused" not in s.log_text(), s.log_text()
+    if files := make_other(0):
+        decode(None, "h264", files, 1, SPANCL_MEDIA="on")
+
+
+def libavcodec_decodes_where_the_client_wants_it():
+    """Flag 4, also for streams that the module takes: exact where libde265 is not, which is with several slices."""
+    with servers(1, "--media=on", "--backend=media") as s:
+        for codec, files in [("hevc", make_other(2)), *streams()]:
+            if files and codec != "av1":
+                decode(at(s.ports[0]), codec, files, 2, SYSTEM_DECODER_FLAGS="4")
+            elif files:
+                decode(at(s.ports[0]), codec, (files[0], "-"), FORMAT_NOT_SUPPORTED, SYSTEM_DECODER_FLAGS="4")
 
 
 def settings_that_are_wrong_leave_no_device():

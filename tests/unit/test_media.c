@@ -81,7 +81,7 @@ static struct nal end(struct writer *w)
         return (struct nal){ w->bytes, w->size };
 }
 
-static const struct codec_limits limits = { .threads = 1, .pixels = 4096 * 2304 };
+static struct codec_limits limits = { .threads = 1, .pixels = 4096 * 2304 };
 
 static enum codec_result check_h264(uint64_t width, uint64_t height, unsigned chroma, unsigned bits)
 {
@@ -123,6 +123,10 @@ static void sizes_of_h264_are_read_before_memory_is_spent(void **state)
         assert_int_equal(check_h264((uint64_t)16 << 31, 16, 1, 8), CODEC_TOO_LARGE);
         assert_int_equal(check_h264(64, 64, 3, 8), CODEC_FORMAT);
         assert_int_equal(check_h264(64, 64, 1, 10), CODEC_FORMAT);
+        /* Its order of output may be another than that of decoding: the other decoder's. */
+        limits.other = true;
+        assert_int_equal(check_h264(64, 64, 1, 8), CODEC_FORMAT);
+        limits.other = false;
         /* Slices of types P and B. */
         assert_int_equal(
                 nal_check_h264(&(struct nal){ (const uint8_t[]){ 0x41, 0xC0 }, 2 }, &limits, 8),

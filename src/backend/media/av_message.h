@@ -91,11 +91,11 @@ static inline uint64_t av_packet_max(uint64_t pixels)
         return 4 * pixels + AV_PACKET_SPARE;
 }
 
-/* What the process checks of a request before all else. `open`: it has a stream. CODEC_DAMAGED: it is not what these
+/* Check a request, as the process does before all else. `open`: it has a stream. CODEC_DAMAGED: it is not what these
  * comments say; CODEC_TOO_LARGE. */
 enum codec_result av_request_check(const struct av_request *r, bool open);
 
-/* What the device checks of an answer to AV_NEXT or AV_FEED that has bytes. CODEC_LOST: the process must not be
+/* Check an answer to AV_NEXT that has bytes, as the device does. CODEC_LOST: the process must not be
  * believed. Of a decoder also the picture: its size fits `limit_pixels`. */
 enum codec_result av_reply_check(const struct av_reply *r, const struct av_request *open);
 

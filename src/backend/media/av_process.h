@@ -6,7 +6,7 @@
 
 #include "backend/media/av_message.h"
 
-/* What is common to all processes of a device. Thread-safe. */
+/* All processes of a device. Thread-safe. */
 struct av_processes;
 
 /* Start the first process, and ask it for its codecs (av_reply). `in_process`: this is a program's own process. `max`:

@@ -7,7 +7,20 @@
 #include "backend/builtin/registry.h"
 #include "backend/media/settings.h"
 
-enum { MEDIA_CODECS_MAX = 3, MEDIA_ENCODERS_MAX = 3, MEDIA_RATE = 25 /* if none is given */ };
+/* Kernels that decode. */
+enum media_codec {
+        MEDIA_H264,
+        MEDIA_HEVC,
+        MEDIA_AV1,
+        MEDIA_MPEG2,
+        MEDIA_MPEG4,
+        MEDIA_VP8,
+        MEDIA_VP9,
+        MEDIA_MJPEG,
+        MEDIA_CODECS_MAX,
+};
+
+enum { MEDIA_ENCODERS_MAX = 3, MEDIA_RATE = 25 /* if none is given */ };
 
 struct av_processes;
 
@@ -49,11 +62,15 @@ enum media_format { MEDIA_I420, MEDIA_NV12, MEDIA_RGBA /* of encoders */ };
 enum media_flags {
         MEDIA_RESET = 1 << 0,
         MEDIA_FLUSH = 1 << 1,
-        MEDIA_KEY = 1 << 2 /* of encoders */
+        MEDIA_KEY = 1 << 2,      /* of encoders */
+        MEDIA_OTHER = MEDIA_KEY, /* of decoders: libavcodec's */
 };
 
 /* The kernel that decodes with the i-th codec, and the codec's name; NULL past the end. */
 const struct registry_kernel *media_decode_kernel(size_t i, const char **ret_codec);
+
+/* Return true if the device has a decoder for the i-th one. */
+bool media_decodes(const struct media *media, size_t i);
 
 /* The kernel of the i-th encoder (enum av_encoder); NULL past the end. */
 const struct registry_kernel *media_encode_kernel(size_t i);

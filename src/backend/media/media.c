@@ -44,7 +44,7 @@ static size_t fill(struct media *m)
                 for (const struct codec *const *c = module ? module->codecs : none; *c; c++)
                         if (!strcmp((*c)->name, name))
                                 m->codecs[i] = *c;
-                if (m->codecs[i])
+                if (media_decodes(m, i))
                         m->kernels[count++] = k;
         }
         for (size_t i = 0; (k = media_encode_kernel(i)); i++)

@@ -1,5 +1,5 @@
-/* What the kernels that have streams share: the state that a client's stream buffer names, and the arguments that tell
- * sizes and results. The lock of a stream is held while a command of it runs. */
+/* Streams of any kind: the state that a client's stream buffer names, and the arguments of kernels that tell sizes and
+ * results. The lock of a stream is held while a command of it runs. */
 #ifndef SPANCL_BACKEND_MEDIA_STREAM_H
 #define SPANCL_BACKEND_MEDIA_STREAM_H
 
