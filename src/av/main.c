@@ -1,5 +1,6 @@
 /* media-av session|own: a process of a media device, with libavcodec (backend/media/av_process.h). Standard input is
- * the socket of its requests. It has one stream and ends with it. `own`: it was not started within a session's sandbox. */
+ * the socket of its requests. It has one stream and ends with it. `own`: it was not started within a session's
+ * sandbox. */
 #include <stdio.h>
 #include <string.h>
 
