@@ -371,6 +371,33 @@ static void the_process_of_a_media_stream_reaches_nothing(void **state)
         }
 }
 
+/* Find out what a process of sources reaches. 1: the named file; 2: more; 4: sockets of IP; 8: others. */
+static int reach_of_streams(bool network)
+{
+        const char *files[] = { secret, NULL };
+        if (!sandbox_enter_streams(files, network))
+                return 100;
+        bool more = can_open(secret, O_RDWR) || can_open(folder, O_RDONLY) ||
+                    can_open("/proc/self/maps", O_RDONLY) || can_open("/bin/sh", O_RDONLY) ||
+                    can_open("/root", O_RDONLY) || (!network && can_open("/etc/passwd", O_RDONLY));
+        return (can_open(secret, O_RDONLY) ? 1 : 0) | (more ? 2 : 0) |
+               (makes_socket(AF_INET) ? 4 : 0) |
+               (makes_socket(AF_UNIX) || makes_socket(AF_PACKET) ? 8 : 0);
+}
+
+static void sources_of_streams_reach_their_files_and_the_network(void **state)
+{
+        (void)state;
+        if (!has_landlock())
+                skip();
+        for (int network = 0; network < 2; network++) {
+                pid_t pid = fork();
+                if (!pid)
+                        _exit(reach_of_streams(network));
+                assert_int_equal(exit_status(pid), network ? 5 : 1);
+        }
+}
+
 static int is_nobody(void)
 {
         struct stat st;
@@ -554,6 +581,7 @@ int main(void)
                 cmocka_unit_test(a_named_fabric_lets_workers_make_internet_sockets),
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
                 cmocka_unit_test(the_process_of_a_media_stream_reaches_nothing),
+                cmocka_unit_test(sources_of_streams_reach_their_files_and_the_network),
                 cmocka_unit_test(root_becomes_the_user_named),
                 cmocka_unit_test(a_session_sees_only_itself),
                 cmocka_unit_test(a_session_of_root_has_a_user_of_its_own),
