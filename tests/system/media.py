@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """media.py BUILD [NAME...]: claims about media devices (docs/MEDIA.md). tests/system/decoder.c is a program that
-compares each picture with what ffmpeg decodes; tests/system/encoder.c makes packets, which ffmpeg and our own decoders then decode.
+compares each picture with what ffmpeg decodes; tests/system/encoder.c makes packets, which ffmpeg and our own decoders then decode; tests/system/reader.c reads sources.
 Status 77: there is no ffmpeg here, or no module of decoders."""
 
+import concurrent.futures
 import math
 import os
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import claims
@@ -19,6 +22,7 @@ import daemon
 from daemon import BUILD, at, servers
 
 DECODER = str(BUILD / "bin/system_decoder")
+READER = str(BUILD / "bin/system_reader")
 ENCODER = str(BUILD / "bin/system_encoder")
 FOLDER = tempfile.TemporaryDirectory()
 WIDTH, HEIGHT = 162, 90  # macroblocks at the edges are not whole
@@ -379,6 +383,171 @@ def killed_process_ends_its_command_alone():
 
 def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# --- Sources --------------------------------------------------------------------------------------
+
+RAW = 100  # the codec of pictures
+
+
+def film(container):
+    """A file in a container; ffmpeg's units of it, in the byte stream format."""
+    path, plain = (Path(FOLDER.name) / f"film.{kind}" for kind in (container, f"{container}.h264"))
+    if not path.exists():
+        done = ffmpeg("-f", "lavfi", "-i", f"testsrc2=size={WIDTH}x{HEIGHT}:rate=25", "-f", "lavfi", "-i", "sine",
+                      "-frames:v", 15, "-shortest", "-pix_fmt", "yuv420p", "-c:v", "libx264", "-g", "5", path)
+        assert done.returncode == 0, done.stdout
+        done = ffmpeg("-i", path, "-map", "0:v", "-c", "copy", "-bsf:v", "h264_mp4toannexb", "-f", "h264", plain)
+        assert done.returncode == 0, done.stdout
+    return path, plain.read_bytes()
+
+
+def read(where, name, flags, count=1000, to="units"):
+    """The units of a source, and a line of words for each."""
+    path = Path(FOLDER.name) / to
+    done = daemon.run([READER, name, str(flags), str(count), str(path)], where)
+    if done.returncode == 77:
+        print("skipped: there are no sources here")
+        sys.exit(77)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found, data, place = [], path.read_bytes(), 0
+    while place < len(data):
+        size = struct.unpack_from("<I", data, place)[0]
+        found.append(data[place + 4:place + 4 + size])
+        place += 4 + size
+    return found, [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+def with_sources(*more):
+    graph = f"lavfi:testsrc2=size={WIDTH}x{HEIGHT}:rate=25:duration=0.4,format=yuv420p"
+    return servers(1, "--media=on", "--backend=media", *(f"--media-source=film-{kind}={film(kind)[0]}"
+                                                         for kind in ("mp4", "mkv", "ts")),
+                   f"--media-source=test={graph}", "--media-source=gone=/nowhere/film.mp4", *more)
+
+
+def units_of_files_are_those_of_ffmpeg():
+    with with_sources() as s:
+        for kind in ("mp4", "mkv", "ts"):
+            found, words = read(at(s.ports[0]), f"film-{kind}", 4)
+            assert len(found) == 15, f"{kind}: {len(found)}"
+            assert b"".join(found) == film(kind)[1], kind
+            assert all(w[:3] == [1, WIDTH, HEIGHT] for w in words), words
+            assert [w[3] for w in words].count(1) == 3, words
+            assert [w[4] for w in words] == [40 * i for i in range(15)], words
+        assert "refused" not in s.log_text(), s.log_text()
+
+
+def sources_of_libavfilter_give_pictures():
+    with with_sources() as s:
+        found, words = read(at(s.ports[0]), "test", 4)
+        assert b"".join(found) == raw("yuv420p").read_bytes()
+        assert all(w[:3] == [RAW, WIDTH, HEIGHT] for w in words), words
+
+
+def clients_read_one_source_each_from_its_beginning():
+    with with_sources() as s, concurrent.futures.ThreadPoolExecutor() as pool:
+        both = [pool.submit(read, at(s.ports[0]), "film-mp4", 4, 1000, f"units.{i}") for i in range(2)]
+        for one in both:
+            assert b"".join(one.result()[0]) == film("mp4")[1]
+
+
+def units_come_in_the_time_of_the_stream_and_again():
+    """A slow machine only makes it longer."""
+    with with_sources() as s:
+        begin = time.monotonic()
+        found, words = read(at(s.ports[0]), "film-mp4", 2, 20)  # in a loop of 15
+        assert time.monotonic() - begin > 19 * 0.04, "too fast"
+        assert len(found) == 20 and found[15:] == found[:5]
+        assert all(b[4] - a[4] in (39, 40, 41) for a, b in zip(words, words[1:])), words
+
+
+def streams_of_the_network_are_sources():
+    """MPEG-TS over UDP, on loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        url = "udp://127.0.0.1:{}".format(s.getsockname()[1])
+    with servers(1, "--media=on", "--backend=media", f"--media-source=live={url}") as s, \
+            subprocess.Popen(["ffmpeg", "-nostdin", "-loglevel", "error", "-re", "-f", "lavfi", "-i",
+                              f"testsrc2=size={WIDTH}x{HEIGHT}:rate=25", "-pix_fmt", "yuv420p", "-c:v", "libx264",
+                              "-tune", "zerolatency", "-g", "10", "-f", "mpegts", url]) as sender:
+        try:
+            found, words = read(at(s.ports[0]), "live", 0, 10)
+        finally:
+            sender.kill()
+        assert len(found) == 10 and all(w[:3] == [1, WIDTH, HEIGHT] for w in words), words
+        assert all(unit.startswith((b"\0\0\1", b"\0\0\0\1")) for unit in found)
+        assert "refused" not in s.log_text(), s.log_text()
+
+
+def memory_of(pid):
+    """The bytes of a process that it can write, and its arguments."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            place, rights = line.split()[:2]
+            begin, end = (int(part, 16) for part in place.split("-"))
+            if rights.startswith("rw"):
+                try:
+                    memory.seek(begin)
+                    yield memory.read(end - begin)
+                except OSError:
+                    pass
+
+
+def sessions_have_no_address_of_a_source():
+    """Not even a session that reads its own process."""
+    if os.geteuid():
+        return "skipped: only root reads the memory of others"
+    with with_sources() as s, subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                               stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+        assert p.stdout.readline() == "ready\n"
+        workers = processes(s.processes[0].pid, "spancld-worker") + processes(s.processes[0].pid, "media-av")
+        assert workers
+        for pid in workers:
+            assert not any(b"nowhere/film.mp4" in part for part in memory_of(pid)), pid
+        p.kill()
+    return ""
+
+
+def processes_of_sources_have_walls():
+    with with_sources() as s, subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                               stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+        assert p.stdout.readline() == "ready\n"
+        found = [pid for name in ("media-io", "media-io-source") for pid in processes(s.processes[0].pid, name)]
+        assert len(found) == 2, found
+        for pid in found:
+            status = Path(f"/proc/{pid}/status").read_text()
+            assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
+            assert "CapEff:\t0000000000000000" in status, status
+        p.kill()
+
+
+def wrong_names_and_arguments_of_sources_are_refused():
+    with with_sources() as s:
+        done = daemon.run([READER, "film-mp4", "wrong"], at(s.ports[0]))
+        assert done.returncode == 0, done.stdout + done.stderr
+        done = daemon.run([READER, "gone", "4", "1", "/dev/null"], at(s.ports[0]))
+        assert f"{FORMAT_NOT_SUPPORTED}, not 0" in done.stderr, done.stderr
+    with servers(1, "--media=on", "--backend=media") as s:
+        assert daemon.run([READER, "film-mp4", "wrong"], at(s.ports[0])).returncode == 77
+
+
+def killed_processes_of_sources_are_started_again():
+    with with_sources() as s:
+        server = s.processes[0].pid
+        for name in ("media-io-source", "media-io"):  # the second one ends the first ones, too
+            with subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+                line = p.stdout.readline()
+                assert line == "ready\n", line
+                killed = processes(server, name)
+                assert killed
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+                claims.wait_for(lambda: not processes(server, "media-io-source"), "a source's process is left")
+                p.stdin.write("\n")
+                p.stdin.flush()
+                assert p.wait() == 0
+        claims.wait_for(lambda: not processes(server, "media-io-source"), "a source's process is left")
 
 
 if __name__ == "__main__":

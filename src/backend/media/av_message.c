@@ -1,5 +1,7 @@
 #include "backend/media/av_message.h"
 
+#include <string.h>
+
 #include "backend/media/kernels.h"
 
 static enum codec_result check_encoder(const struct av_request *r)
@@ -25,9 +27,11 @@ static enum codec_result check_open(const struct av_request *r)
         if (!r->in_room || r->in_room > av_packet_max(AV_PIXELS_MAX) || !r->out_room ||
             r->out_room > av_decoded_max(AV_PIXELS_MAX))
                 return CODEC_DAMAGED;
-        return r->kind == AV_ENCODER         ? check_encoder(r)
-               : r->codec < AV_DECODER_KINDS ? CODEC_OK
-                                             : CODEC_DAMAGED;
+        if (r->kind == AV_SOURCE)
+                return memchr(r->name, 0, sizeof(r->name)) && *r->name ? CODEC_OK : CODEC_DAMAGED;
+        if (r->kind == AV_ENCODER)
+                return check_encoder(r);
+        return r->codec < AV_DECODER_KINDS ? CODEC_OK : CODEC_DAMAGED;
 }
 
 enum codec_result av_request_check(const struct av_request *r, bool open)
@@ -37,6 +41,7 @@ enum codec_result av_request_check(const struct av_request *r, bool open)
                 return CODEC_OK;
         case AV_ENCODER:
         case AV_DECODER:
+        case AV_SOURCE:
                 return open ? CODEC_DAMAGED : check_open(r);
         case AV_FEED:
         case AV_NEXT:
@@ -52,7 +57,7 @@ enum codec_result av_reply_check(const struct av_reply *r, const struct av_reque
 {
         if (!r->size || r->size > open->out_room)
                 return CODEC_LOST;
-        if (open->kind == AV_ENCODER)
+        if (open->kind != AV_DECODER)
                 return CODEC_OK;
         if (!r->width || !r->height || r->width > AV_SIDE_MAX || r->height > AV_SIDE_MAX ||
             (uint64_t)r->width * r->height > open->limit_pixels || r->bits < 8 || r->bits > 16)

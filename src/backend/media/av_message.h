@@ -20,6 +20,7 @@ enum av_kind {
         AV_NEXT,    /* get what is ready; the answer has CODEC_NONE, or `size` bytes */
         AV_FLUSH,   /* nothing more comes before a reset */
         AV_RESET,   /* of a decoder: forget the stream */
+        AV_SOURCE, /* to media-io: give a socket of the named source; on that: open it, with the memory */
         AV_KINDS,
 };
 
@@ -49,9 +50,16 @@ enum {
         AV_PACKET_SPARE = 1 << 20, /* bytes that a packet may have beyond its picture */
         AV_PADDING = 4096,         /* behind each part of the memory: libraries read ahead */
         AV_LIMIT_S = 60,           /* of a request; the process then ends */
+        AV_NAME_MAX = 32,          /* bytes of a source's name, with a NUL */
+        AV_RAW = 100,              /* codec of a source: pictures in I420 */
 };
 
-enum av_flags { AV_KEY = 1 << 0 /* a key frame: wanted, or made */ };
+enum av_flags {
+        AV_KEY = 1 << 0,  /* a key frame: wanted, or made */
+        AV_END = 1 << 1,  /* of a source that has nothing ready: nothing comes any more */
+        AV_LOOP = 1 << 2, /* of AV_SOURCE: begin again at the end */
+        AV_FAST = 1 << 3, /* do not wait for the time of a unit */
+};
 
 /* Bytes of this order and size, because both programs are of one build: AV_HELLO tells. */
 struct av_request {
@@ -62,14 +70,17 @@ struct av_request {
         uint32_t threads, flags, limit_pixels; /* of a picture */
         uint64_t size;
         uint64_t in_room, out_room; /* of the memory: to the process, from it */
+        char name[AV_NAME_MAX];     /* of AV_SOURCE */
 };
 
 struct av_reply {
         int32_t result; /* enum codec_result */
         uint32_t version, codecs;
         uint32_t width, height, bits; /* of a picture */
-        uint32_t flags, reserved;
+        uint32_t flags;
+        uint32_t codec; /* of a source: 1 and enum media_codec, AV_RAW; 0: another */
         uint64_t size;
+        uint64_t time_ms; /* of a source's unit, from its first one on */
 };
 
 /* Bytes of a picture with such pixels, 8 bits a sample. */

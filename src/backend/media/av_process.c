@@ -88,16 +88,17 @@ static void give_back(struct av_processes *all, int id)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-static bool call(int socket, const struct av_request *r, int memory, struct av_reply *ret)
+bool av_call(int socket, const struct av_request *r, int memory, struct av_reply *ret, int *ret_fd)
 {
+        int unused;
         struct av_request copy = *r;
         struct iovec to = { &copy, sizeof(copy) }, from = { ret, sizeof(*ret) };
         uint64_t deadline = clock_now_ns() + (AV_LIMIT_S + GRACE_S) * 1000000000ull;
         if (passing_send(socket, &to, 1, &memory, memory < 0 ? 0 : 1) != sizeof(copy))
                 return false;
         for (;;) {
-                int unused;
-                ssize_t n = passing_receive(socket, &from, 1, &unused, 0);
+                ssize_t n = passing_receive(socket, &from, 1, ret_fd ? ret_fd : &unused,
+                                            ret_fd ? 1 : 0);
                 if (n != SP_E_AGAIN)
                         return n == sizeof(*ret);
                 struct pollfd p = { .fd = socket, .events = POLLIN };
@@ -118,7 +119,7 @@ enum codec_result av_process_call(struct av_process *p, const struct av_request 
 {
         if (p->socket < 0)
                 return CODEC_LOST;
-        bool ok = call(p->socket, r, -1, ret) && ret->result <= CODEC_NONE &&
+        bool ok = av_call(p->socket, r, -1, ret, NULL) && ret->result <= CODEC_NONE &&
                   ret->result > CODEC_LOST;
         if (ok && ret->result == CODEC_OK && r->kind == AV_NEXT)
                 ok = av_reply_check(ret, &p->open) == CODEC_OK;
@@ -140,7 +141,7 @@ static enum codec_result open_stream(struct av_process *p)
         enum codec_result r = CODEC_NO_MEMORY;
         if (vm_map_file(fd, 0, size, &at) == 0) {
                 p->memory = (uint8_t *)(uintptr_t)at;
-                r = call(p->socket, &p->open, fd, &reply) && reply.result <= CODEC_OK &&
+                r = av_call(p->socket, &p->open, fd, &reply, NULL) && reply.result <= CODEC_OK &&
                                     reply.result > CODEC_LOST
                             ? (enum codec_result)reply.result
                             : CODEC_LOST;
@@ -168,6 +169,18 @@ enum codec_result av_process_start(struct av_processes *all, const struct av_req
         return r;
 }
 
+enum codec_result av_process_adopt(int socket, const struct av_request *open,
+                                   struct av_process *ret)
+{
+        struct av_process p = { .open = *open, .socket = socket };
+        enum codec_result r = open_stream(&p);
+        if (r == CODEC_OK)
+                *ret = p;
+        else
+                av_process_end(&p);
+        return r;
+}
+
 void av_process_end(struct av_process *p)
 {
         if (p->memory)
@@ -175,7 +188,8 @@ void av_process_end(struct av_process *p)
                          (size_t)(p->open.in_room + p->open.out_room + 2 * AV_PADDING));
         if (p->socket >= 0)
                 file_close(p->socket);
-        give_back(p->all, p->id);
+        if (p->all)
+                give_back(p->all, p->id);
         *p = (struct av_process){ .socket = -1 };
 }
 
@@ -197,7 +211,7 @@ int av_processes_open(bool in_process, unsigned max, struct av_processes **ret,
                 log_info(LOG, PROGRAM " is not installed: the media device has no encoders");
         } else if (launch(all, &all->spare, &all->spare_id) < 0) {
                 log_error(LOG, "%s can't be started: %s", all->path, strerror(errno));
-        } else if (!call(all->spare, &hello, -1, &reply) || reply.result != CODEC_OK ||
+        } else if (!av_call(all->spare, &hello, -1, &reply, NULL) || reply.result != CODEC_OK ||
                    reply.version != AV_VERSION) {
                 log_error(LOG, "%s is of another version, or does not run here", all->path);
         } else {

@@ -31,6 +31,15 @@ SP_NODISCARD enum codec_result av_process_start(struct av_processes *all,
                                                 struct av_process *ret);
 void av_process_end(struct av_process *p);
 
+/* The same for a process that already has this socket, which this takes over. */
+SP_NODISCARD enum codec_result av_process_adopt(int socket, const struct av_request *open,
+                                                struct av_process *ret);
+
+/* Make a request without a stream, and wait for the answer. *ret_fd: the descriptor that came with it, or -1. False:
+ * the other side is gone, or must not be believed. */
+SP_NODISCARD bool av_call(int socket, const struct av_request *r, int memory, struct av_reply *ret,
+                          int *ret_fd);
+
 /* Memory to the process, of open.in_room bytes, and from it. The process may change the bytes at any time. */
 static inline uint8_t *av_process_in(const struct av_process *p)
 {

@@ -32,7 +32,7 @@ struct media {
         uint32_t av_codecs;                           /* that it has (av_reply) */
         atomic_uint streams;                          /* decoders and encoders that are open */
         const struct registry_kernel
-                *kernels[MEDIA_CODECS_MAX + MEDIA_ENCODERS_MAX + 1]; /* of the device */
+                *kernels[MEDIA_CODECS_MAX + MEDIA_ENCODERS_MAX + 2]; /* of the device */
 };
 
 /* The words of a status buffer, 32 bits each. */
@@ -45,6 +45,7 @@ enum media_status {
         MEDIA_PICTURES, /* that commands have delivered since the stream began */
         MEDIA_BYTES,    /* of the picture, also where the buffer is too small for it */
         MEDIA_RESERVED,
+        MEDIA_TIME = MEDIA_RESERVED, /* of a source's unit, in ms */
         MEDIA_STATUS_WORDS,
 };
 
@@ -64,6 +65,8 @@ enum media_flags {
         MEDIA_FLUSH = 1 << 1,
         MEDIA_KEY = 1 << 2,      /* of encoders */
         MEDIA_OTHER = MEDIA_KEY, /* of decoders: libavcodec's */
+        MEDIA_LOOP = 1 << 1,     /* of sources: begin again at the end */
+        MEDIA_FAST = 1 << 2,     /* of sources: as fast as they come */
 };
 
 /* The kernel that decodes with the i-th codec, and the codec's name; NULL past the end. */
@@ -75,7 +78,7 @@ bool media_decodes(const struct media *media, size_t i);
 /* The kernel of the i-th encoder (enum av_encoder); NULL past the end. */
 const struct registry_kernel *media_encode_kernel(size_t i);
 
-extern const struct registry_kernel media_convert_kernel;
+extern const struct registry_kernel media_convert_kernel, media_source_kernel;
 
 /* Bytes of a picture without gaps, in any format. */
 static inline size_t media_picture_size(unsigned width, unsigned height, unsigned bits)

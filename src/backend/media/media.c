@@ -34,10 +34,11 @@ static void load(void)
                 module = found;
 }
 
-static size_t fill(struct media *m)
+static size_t fill(struct media *m, const struct config_options *o)
 {
         static const struct codec *const none[] = { NULL };
         size_t count = 0;
+        bool sources = false;
         const char *name;
         const struct registry_kernel *k;
         for (size_t i = 0; (k = media_decode_kernel(i, &name)); i++) {
@@ -50,6 +51,10 @@ static size_t fill(struct media *m)
         for (size_t i = 0; (k = media_encode_kernel(i)); i++)
                 if (m->av_codecs & 1u << i)
                         m->kernels[count++] = k;
+        for (size_t i = 0; o && i < o->list_count; i++)
+                sources |= o->list[i].id == CONFIG_media_source;
+        if (sources)
+                m->kernels[count++] = &media_source_kernel;
         m->kernels[count++] = &media_convert_kernel;
         return count;
 }
@@ -81,7 +86,7 @@ int media_open(const struct backend_params *params, struct backend **ret)
                 mem_free(m);
                 return SP_E_NODEV;
         }
-        size_t count = fill(m);
+        size_t count = fill(m, params->options);
         int r = reference_open(params,
                                &(struct reference_devices){ .name = "SpanCL media",
                                                             .count = 1,
