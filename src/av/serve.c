@@ -13,6 +13,7 @@ struct state {
         struct av_stream *stream; /* NULL: none is open */
         struct av_request open;
         uint8_t *memory;
+        uint64_t room; /* of both parts */
 };
 
 /* Map the memory of both sides. */
@@ -24,6 +25,7 @@ static enum codec_result map(struct state *s, const struct av_request *r, int fd
         if (vm_map_file(fd, 0, (size_t)wanted, &at) < 0)
                 return CODEC_NO_MEMORY;
         s->memory = (uint8_t *)(uintptr_t)at;
+        s->room = r->in_room + r->out_room;
         return CODEC_OK;
 }
 
@@ -95,4 +97,6 @@ void av_serve(int socket, const struct av_server *server)
         struct state s = { .socket = socket, .server = server };
         while (step(&s))
                 continue;
+        if (s.memory)
+                vm_unmap((uint64_t)(uintptr_t)s.memory, (size_t)(s.room + 2 * AV_PADDING));
 }
