@@ -112,7 +112,8 @@ bool sandbox_enter_media(bool own)
 
 bool sandbox_enter_streams(const char *const *files, bool network)
 {
-        static const struct rlimit none, descriptors = { 8192, 8192 };
+        static const struct rlimit none, descriptors = { 8192, 8192 },
+                                         memory = { 1 << 30, 1 << 30 };
         static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK };
         static const char *const resolving[] = {
                 "/etc",         "/usr/lib",  "/usr/share/ca-certificates",
@@ -126,6 +127,7 @@ bool sandbox_enter_streams(const char *const *files, bool network)
         (void)setrlimit(RLIMIT_CORE, &none);
         (void)setrlimit(RLIMIT_FSIZE, &none);
         (void)setrlimit(RLIMIT_NOFILE, &descriptors);
+        (void)setrlimit(RLIMIT_DATA, &memory); /* of each process */
         bool ok = paths_add(&paths, files, PATH_READ) == 0 &&
                   (!network || paths_add(&paths, resolving, PATH_READ) == 0);
         user_drop_powers();

@@ -1,7 +1,7 @@
 /* reader NAME FLAGS COUNT UNITS: reads COUNT units of the source NAME, or all if there are fewer, on the first media
  * device. UNITS gets them, each behind its size (32 bits). Prints a line for each: codec, width, height, key, ms.
- * reader NAME wrong: arguments that are wrong. reader NAME lost: prints a line, expects that all processes of sources are
- * killed before it reads one, and goes on when they are there again.
+ * reader NAME wrong: arguments that are wrong. reader NAME lost: prints a line, expects that all processes of sources
+ * are killed before it reads one, and goes on when they are there again.
  *
  * docs/MEDIA.md describes the kernel. Status 77: the device has no sources. */
 

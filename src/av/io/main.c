@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/net/socket.h"
 #include "os/passing.h"
@@ -18,6 +19,8 @@
 #include "sandbox/sandbox.h"
 
 #define LOG "media-io"
+
+enum { PER_S = 10, BURST = 32 }; /* streams that a caller starts in a second, and at once */
 
 enum {
         SUPERVISOR = 0,
@@ -35,6 +38,7 @@ struct named {
 struct caller {
         int socket; /* -1: none */
         unsigned streams;
+        uint64_t due_ns; /* when all its streams so far would have come at their rate */
 };
 
 static struct {
@@ -119,6 +123,18 @@ static _Noreturn void be_stream(int socket, const char *url)
         process_exit(0);
 }
 
+/* Count one more stream of the caller. False: it starts too many in a short time. */
+static bool is_due(struct caller *c)
+{
+        const uint64_t each_ns = 1000000000ull / PER_S;
+        uint64_t now = clock_now_ns();
+        c->due_ns = c->due_ns < now ? now : c->due_ns;
+        if (c->due_ns > now + BURST * each_ns)
+                return false;
+        c->due_ns += each_ns;
+        return true;
+}
+
 /* Fork a process for the source. *ret is the other end of its socket. */
 static enum codec_result start(size_t caller, const struct named *source, int *ret)
 {
@@ -127,7 +143,7 @@ static enum codec_result start(size_t caller, const struct named *source, int *r
         while (place < STREAMS_MAX && io.streams[place].pid)
                 place++;
         if (place == STREAMS_MAX || io.callers[caller].streams >= OF_CALLER_MAX ||
-            !socket_pair_packets(pair))
+            !is_due(&io.callers[caller]) || !socket_pair_packets(pair))
                 return CODEC_NO_MEMORY;
         pid_t pid = process_fork();
         if (!pid) {
@@ -178,7 +194,7 @@ static bool receive_caller(void)
                 return r != SP_E_LINK;
         for (size_t i = 0; i < CALLERS_MAX && c.kind == CONTROL_STREAMS && c.fd >= 0; i++)
                 if (io.callers[i].socket < 0 && !io.callers[i].streams) {
-                        io.callers[i].socket = c.fd;
+                        io.callers[i] = (struct caller){ .socket = c.fd };
                         c.fd = -1;
                 }
         control_drop(&c);

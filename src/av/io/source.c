@@ -149,8 +149,8 @@ static int take(struct source *s)
         return r;
 }
 
-/* The time of the unit in ms since the first one. Units come in the order of decoding. Some streams have no time stamps,
- * or not at each unit, and those of live streams jump. */
+/* The time of the unit in ms since the first one. Units come in the order of decoding. Some streams have no time
+ * stamps, or not at each unit, and those of live streams jump. */
 static uint64_t time_of(struct source *s)
 {
         AVStream *stream = s->input->streams[s->index];
