@@ -10,6 +10,9 @@ if(AV_FOUND)
                 RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/spancl)
         add_executable(spancl_media_av ${av} ${PROJECT_SOURCE_DIR}/src/media/nal.c)
         target_link_libraries(spancl_media_av PRIVATE spancl_daemon PkgConfig::AV)
+        # Neither program needs all libraries, and those of devices take long to load.
+        target_link_options(spancl_media_av PRIVATE LINKER:--as-needed)
+        target_link_options(spancl_media_io PRIVATE LINKER:--as-needed)
         set_target_properties(spancl_media_av PROPERTIES OUTPUT_NAME media-av
                 RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/spancl)
 endif()

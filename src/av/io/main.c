@@ -1,6 +1,6 @@
-/* media-io NAME=URL...: the program that reads the sources of --media-source. Standard input is the supervisor's socket,
- * over which it gets a socket of each worker (CONTROL_STREAMS). A worker names a source, and gets the socket of a
- * process with that stream, forked from this one. Workers send requests of fixed size, and see no URL. */
+/* media-io NAME=URL...: the program that reads the sources of --media-source. Standard input is the supervisor's
+ * socket, over which it gets a socket of each worker (CONTROL_STREAMS). A worker names a source, and gets the socket of
+ * a process with that stream, forked from this one. Workers send requests of fixed size, and see no URL. */
 #include <stdio.h>
 #include <string.h>
 
