@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct registry_attachment stream = { 0 };
         for (unsigned i = 0; i < COMMANDS_MAX && size >= 3; i++) {
                 uint32_t format = data[0] >> 2 & 1, flags = data[0] >> 3 & 3;
-                size_t which = data[0] & 3, packet_size = data[1] | (size_t)data[2] << 8;
+                size_t which = data[0] & 3 /* those of the module */,
+                       packet_size = data[1] | (size_t)data[2] << 8;
                 uint8_t said[8], picture_size[8], status[4 * MEDIA_STATUS_WORDS], state = 0;
                 data += 3;
                 size -= 3;

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "backend/builtin/registry.h"
+#include "backend/media/av_message.h"
+#include "base/mem.h"
 #include "daemon/dialler/dial_message.h"
 #include "proto/args.h"
 #include "proto/info.h"
@@ -376,6 +378,64 @@ static void diallers(void)
 }
 
 /* Put the records of a session, or of the server. */
+/* A packet of fuzz_av.c; the size says whether a descriptor comes with it. */
+static void put_packet(struct buf *b, const void *data, size_t size, uint8_t flags)
+{
+        uint8_t first = (uint8_t)(size | flags);
+        need(size < 0x7f && buf_put(b, &first, 1) == 0 && buf_put(b, data, size) == 0);
+}
+
+static void av_packets(void)
+{
+        const struct av_request hello = { .kind = AV_HELLO, .version = AV_VERSION };
+        const struct av_request opens[] = {
+                { .kind = AV_DECODER,
+                  .threads = 1,
+                  .limit_pixels = 64,
+                  .in_room = 64,
+                  .out_room = 384 },
+                { .kind = AV_ENCODER,
+                  .width = 8,
+                  .height = 8,
+                  .rate = 25,
+                  .threads = 1,
+                  .limit_pixels = 64,
+                  .in_room = 96,
+                  .out_room = 384 },
+                { .kind = AV_SOURCE,
+                  .threads = 1,
+                  .limit_pixels = 64,
+                  .in_room = 1,
+                  .out_room = 384,
+                  .name = "film" },
+        };
+        static const char *const names[] = { "decoder", "encoder", "source" };
+        const struct av_reply good = { 0 }, none = { .result = CODEC_NONE };
+        const struct av_reply picture = { .width = 8, .height = 8, .bits = 8, .size = 96 };
+        struct buf b = { 0 };
+        for (size_t i = 0; i < array_size(opens); i++) {
+                b.size = 0;
+                need(buf_put(&b, "\1", 1) == 0);
+                put_packet(&b, &hello, sizeof(hello), 0);
+                put_packet(&b, &opens[i], sizeof(opens[i]), 0x80);
+                for (uint32_t kind = AV_FEED; kind <= AV_RESET; kind++)
+                        put_packet(&b, &(struct av_request){ .kind = kind, .size = 64 },
+                                   sizeof(hello), 0);
+                save("av", names[i], &b);
+        }
+        for (uint8_t side = 0; side <= 2; side += 2) {
+                b.size = 0;
+                need(buf_put(&b, &side, 1) == 0);
+                put_packet(&b, &good, sizeof(good), 0);
+                put_packet(&b, &good, sizeof(good), 0);
+                put_packet(&b, &picture, sizeof(picture), 0);
+                put_packet(&b, &good, sizeof(good), 0);
+                put_packet(&b, &none, sizeof(none), 0);
+                save("av", side ? "units" : "pictures", &b);
+        }
+        buf_fini(&b);
+}
+
 static void put_session(struct buf *b)
 {
         size_t mark;
@@ -588,6 +648,7 @@ int main(int argc, char **argv)
         clients();
         texts();
         local_path();
+        av_packets();
         diallers();
         metrics();
         snapshots();

@@ -66,7 +66,8 @@ HEADERS = {
 SYSTEMS = ("os", "os/net", "os/process", "sandbox", "sandbox/attacks", "daemon/linux", "emulator")
 LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h", "opendht/"), "transport": ("rdma/",), "backend": ("xrt/",),
              "tls": ("openssl/", "intel-ipsec-mb.h"), "media": ("dav1d/", "wels/", "libde265/"),
-             "trace": ("sys/sdt.h",), "lttng": ("lttng/",)}
+             "trace": ("sys/sdt.h",), "lttng": ("lttng/",),
+             "av": ("libavcodec/", "libavdevice/", "libavformat/", "libavutil/", "libswscale/")}
 STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"
@@ -76,7 +77,7 @@ FOLDER_MAX = 25
 FIELDS_MAX = 30
 # The files that know how an address is written: the transports, and the configuration's grammar.
 SCHEMES_IN = ("src/transport/", "src/config/", "src/base/loopback.c")
-PROGRAMS = {"daemon", "cli", "emulator", "discover"}
+PROGRAMS = {"daemon", "cli", "emulator", "discover", "av"}
 
 
 def includes():

@@ -43,7 +43,7 @@ packages_needs() {
 }
 
 # The products and their optional parts need these; cpack needs dpkg-dev and file.
-packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev libssl-dev libfabric-dev libavahi-client-dev libc-ares-dev libdav1d-dev libopenh264-dev libde265-dev liblttng-ust-dev systemtap-sdt-dev dpkg-dev file"
+packages_build="gcc libc6-dev cmake ninja-build pkg-config python3 opencl-headers ocl-icd-opencl-dev uthash-dev liblz4-dev libssl-dev libfabric-dev libavahi-client-dev libc-ares-dev libdav1d-dev libopenh264-dev libde265-dev libavcodec-dev libavformat-dev libavdevice-dev libavutil-dev libswscale-dev liblttng-ust-dev systemtap-sdt-dev dpkg-dev file"
 packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
 packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml dbus avahi-daemon avahi-utils dnsmasq-base libopendht-c-dev tmux ffmpeg lttng-tools babeltrace2"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.

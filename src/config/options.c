@@ -13,6 +13,19 @@ static void free_text(char **text)
         mem_free(*text);
 }
 
+bool config_is_address(enum config_id id)
+{
+        return id == CONFIG_listen || id == CONFIG_socket;
+}
+
+bool config_options_have_address(const struct config_options *o)
+{
+        for (size_t i = 0; i < o->list_count; i++)
+                if (config_is_address(o->list[i].id))
+                        return true;
+        return false;
+}
+
 static int add_to_list(struct config_options *o, enum config_id id, const char *value)
 {
         void *more = mem_realloc(o->list, (o->list_count + 1) * sizeof(*o->list));
@@ -144,7 +157,7 @@ static int take_lines(const struct config_options *given, const char *path, char
                 char *error = NULL;
                 r = check_line(&line, &id, &error);
                 if (!r)
-                        r = config_entry(id)->kind == CONFIG_LIST && given->list_count
+                        r = config_is_address(id) && config_options_have_address(given)
                                     ? override_line(c, path, &line)
                                     : add_line(c, &line, id, &at, size);
                 if (error || r == SP_E_LIMIT)

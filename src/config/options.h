@@ -43,6 +43,11 @@ SP_NODISCARD int config_options_file(const struct config_options *given, int arg
                                      struct config_command_line *ret, char **ret_error);
 void config_command_line_fini(struct config_command_line *c);
 
+/* Return true if the option is an address or a socket to listen on. Those of a command line replace those of a file,
+ * and the default of --listen counts if none is given. */
+bool config_is_address(enum config_id id);
+bool config_options_have_address(const struct config_options *o);
+
 /* The value given or its default; `o` NULL: the default. Numbers are converted at each call. */
 const char *config_option_text(const struct config_options *o, enum config_id id);
 uint64_t config_option_number(const struct config_options *o, enum config_id id);

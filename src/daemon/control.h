@@ -25,6 +25,8 @@ enum control_kind {
         CONTROL_ACCOUNT = 'Q',
         /* To the worker: its socket with the dialler; to the dialler: the other end of one. */
         CONTROL_DIALLER = 'D',
+        /* The same with media-io (daemon/supervisor/introduce.h), if there are sources. */
+        CONTROL_STREAMS = 'J',
         /* Between worker and dialler: a request or its answer (daemon/dialler/dial_message.h). */
         CONTROL_DIAL = 'N',
         /* To a worker, as its first message: check your devices, and end. */

@@ -4,6 +4,8 @@
 
 enum { H264_SLICE = 1, H264_IDR = 5, H264_SPS = 7, H264_SUBSET_SPS = 15, HEVC_SPS = 33 };
 
+enum { BASELINE = 66 /* profile_idc */, DECODING_ORDER = 2 /* pic_order_cnt_type */ };
+
 enum { SUBLAYERS_MAX = 7, SIDE_MAX = 16384 };
 
 /* Find the start code 0, 0, 1; `size` if there is none. */
@@ -155,6 +157,8 @@ enum codec_result nal_check_h264(const struct nal *n, const struct codec_limits 
         }
         (void)take_number(&b);
         uint32_t order = take_number(&b);
+        if (limits->other && profile != BASELINE && order != DECODING_ORDER && !b.failed)
+                return CODEC_FORMAT;
         if (order == 0) {
                 (void)take_number(&b);
         } else if (order == 1) {

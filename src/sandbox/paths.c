@@ -280,6 +280,14 @@ int paths_find(struct paths *p, const struct config_options *o, const char *scra
         return SP_E_NOMEM;
 }
 
+int paths_add(struct paths *p, const char *const *names, enum path_use use)
+{
+        struct finding f = { .paths = p };
+        for (; *names; names++)
+                add(&f, *names, use);
+        return f.failed ? SP_E_NOMEM : 0;
+}
+
 void paths_fini(struct paths *p)
 {
         for (size_t i = 0; i < p->count; i++)

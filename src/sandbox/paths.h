@@ -36,6 +36,9 @@ struct paths { /* zeroed memory is an empty list */
 SP_NODISCARD int paths_find(struct paths *p, const struct config_options *o,
                             const char *scratch_dir, const char *cache_dir);
 
+/* Add these files and folders, as far as they exist; NULL behind the last. SP_E_NOMEM. */
+SP_NODISCARD int paths_add(struct paths *p, const char *const *names, enum path_use use);
+
 void paths_fini(struct paths *p);
 
 /* Take the first absolute path off a list of paths separated by colons, as in environment

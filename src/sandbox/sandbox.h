@@ -23,4 +23,14 @@ bool worker_needs_network(const struct config_options *o);
  * log says why. */
 bool sandbox_enter_dialler(const struct config_options *o);
 
+/* Enter the sandbox of a process media-av (backend/media/av_process.h), which has loaded its libraries: it can reach no
+ * file, writes none, and has few descriptors. `own`: it is not in a session's sandbox, whose filter of system calls it
+ * would have, so it gets such a filter, and root becomes nobody. False: it is not possible, and the log says why. */
+bool sandbox_enter_media(bool own);
+
+/* Enter the sandbox of media-io, which opens what --media-source names: it can read these files (NULL behind the last).
+ * With `network` it can also read the files of name resolution, and make sockets of IP. It runs no program and has no
+ * capabilities. False: as above. */
+bool sandbox_enter_streams(const char *const *files, bool network);
+
 #endif

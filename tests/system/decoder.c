@@ -27,6 +27,7 @@ static cl_kernel decode, convert, total;
 static set_fn set_content;
 static uint8_t *packets[PACKETS_MAX], *pictures;
 static uint32_t sizes[PACKETS_MAX];
+static cl_uint first; /* flags of packets, from SYSTEM_DECODER_FLAGS */
 static size_t packet_count, picture_count, picture_size, width, height;
 
 /* The buffers of one command. */
@@ -290,7 +291,7 @@ static void play(size_t count)
                 streams[i] = stream_begin(i % 2 ? NV12 : I420);
         for (size_t k = 0; k < packet_count; k++)
                 for (size_t i = 0; i < count; i++)
-                        (void)enqueue(&streams[i], packets[k], sizes[k], sizes[k], ROOM, 0);
+                        (void)enqueue(&streams[i], packets[k], sizes[k], sizes[k], ROOM, first);
         for (size_t i = 0; i < count; i++) {
                 struct stream *s = &streams[i];
                 OK(clFlush(s->queue));
@@ -319,7 +320,7 @@ static void damage(void)
         EXPECT(CL_INVALID_VALUE, wait_for(enqueue(&s, packets[0], sizes[0], UINT64_MAX, ROOM, 0)));
         EXPECT(CL_INVALID_VALUE,
                wait_for(enqueue(&s, packets[0], sizes[0], sizes[0] + 1, ROOM, 0)));
-        EXPECT(CL_INVALID_VALUE, wait_for(enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, 4)));
+        EXPECT(CL_INVALID_VALUE, wait_for(enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, 8)));
         for (unsigned i = 0; i < 100; i++) {
                 size_t k = chance() % packet_count, size = sizes[k];
                 uint8_t *bad = malloc(size);
@@ -355,6 +356,7 @@ static void damage(void)
 int main(int argc, char **argv)
 {
         CHECK(argc == 7);
+        first = getenv("SYSTEM_DECODER_FLAGS") ? (cl_uint)atoi(getenv("SYSTEM_DECODER_FLAGS")) : 0;
         open_devices(argv[1]);
         read_packets(argv[2]);
         width = (size_t)atoi(argv[4]);
@@ -365,7 +367,7 @@ int main(int argc, char **argv)
                 static struct stream s;
                 s = stream_begin(I420);
                 EXPECT(atoi(argv[6]),
-                       wait_for(enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, 0)));
+                       wait_for(enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, first)));
                 stream_end(&s);
         } else {
                 size_t size;

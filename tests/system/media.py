@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""media.py BUILD [NAME...]: claims about media devices (docs/MEDIA.md). tests/system/decoder.c is the program: it
-compares each picture with what ffmpeg decodes. Status 77: there is no ffmpeg here, or no module of decoders."""
+"""media.py BUILD [NAME...]: claims about media devices (docs/MEDIA.md). tests/system/decoder.c is a program that
+compares each picture with what ffmpeg decodes; tests/system/encoder.c makes packets, which ffmpeg and our own decoders then decode; tests/system/reader.c reads sources.
+Status 77: there is no ffmpeg here, or no module of decoders."""
 
+import concurrent.futures
+import math
+import os
+import re
 import shutil
+import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import claims
@@ -14,6 +22,8 @@ import daemon
 from daemon import BUILD, at, servers
 
 DECODER = str(BUILD / "bin/system_decoder")
+READER = str(BUILD / "bin/system_reader")
+ENCODER = str(BUILD / "bin/system_encoder")
 FOLDER = tempfile.TemporaryDirectory()
 WIDTH, HEIGHT = 162, 90  # macroblocks at the edges are not whole
 INVALID_IMAGE_SIZE, FORMAT_NOT_SUPPORTED = -40, -10
@@ -74,9 +84,9 @@ def streams():
     return STREAMS.items()
 
 
-def decode(where, codec, files, how, **more):
-    """Status 77: the module lacks the codec."""
-    done = daemon.run([DECODER, codec, *files, str(WIDTH), str(HEIGHT), str(how)], where, **more)
+def decode(where, codec, files, how, size=(WIDTH, HEIGHT), **more):
+    """Status 77: the device lacks the codec."""
+    done = daemon.run([DECODER, codec, *files, *map(str, size), str(how)], where, **more)
     assert done.returncode in (0, 77), f"{codec}: {done.stdout}{done.stderr}"
 
 
@@ -109,10 +119,14 @@ def pictures_that_are_too_large_are_refused():
     with servers(1, f"--media=size={WIDTH - 1}x{HEIGHT}", "--backend=media") as s:
         for codec, (packets, _) in streams():
             decode(at(s.ports[0]), codec, (packets, "-"), INVALID_IMAGE_SIZE)
+        for number, (codec, *_) in enumerate(OTHERS):
+            files = make_other(number)
+            if files and number != FIELDS:
+                decode(at(s.ports[0]), codec, (files[0], "-"), INVALID_IMAGE_SIZE)
 
 
 def streams_of_other_formats_are_refused():
-    """B slices of H.264, which libopenh264 does not decode exactly, and 4:4:4."""
+    """4:4:4, also where libavcodec could decode it."""
     with servers(1, "--media=on", "--backend=media") as s:
         for codec, encoder, pixels in (("h264", CODECS["h264"][0], "yuv444p"), ("hevc", CODECS["hevc"][0], "yuv444p")):
             files = make(codec, f"{codec}.{pixels}", encoder, frames=2, pixels=pixels)
@@ -120,10 +134,420 @@ def streams_of_other_formats_are_refused():
                 decode(at(s.ports[0]), codec, (files[0], "-"), FORMAT_NOT_SUPPORTED)
 
 
+# Streams that the module refuses, or has no library for: codec, encoder, container, pixels of ffmpeg's pictures.
+OTHERS = (
+    ("h264", ("libx264", "-bf", "3", "-x264-params", "threads=1:b-pyramid=normal:keyint=10"), "h264", "yuv420p"),
+    ("h264", ("libx264", "-flags", "+ildct+ilme", "-x264-params", "threads=1:tff=1:keyint=10:bframes=2"), "h264",
+     "yuv420p"),
+    ("hevc", ("libx265", "-x265-params", "log-level=none:pools=1:slices=2:keyint=10:bframes=3"), "hevc", "yuv420p"),
+    ("mpeg2", ("mpeg2video", "-bf", "2", "-g", "10"), "mpeg2video", "yuv420p"),
+    ("mpeg4", ("mpeg4", "-bf", "2", "-g", "10"), "m4v", "yuv420p"),
+    ("vp8", ("libvpx", "-g", "10", "-auto-alt-ref", "1", "-lag-in-frames", "5"), "ivf", "yuv420p"),
+    ("vp9", ("libvpx-vp9", "-g", "10", "-cpu-used", "8", "-lag-in-frames", "5"), "ivf", "yuv420p"),
+    ("mjpeg", ("mjpeg",), "mjpeg", "yuvj420p"),
+)
+
+
+FIELDS = 1  # its place
+
+
+def packets_of(stream, container):
+    """The packets as ffmpeg's demuxer has them."""
+    data = stream.read_bytes()
+    if container == "ivf":
+        return list(units(data, ()))
+    done = subprocess.run(["ffprobe", "-v", "error", "-show_packets", "-show_entries", "packet=size", "-of",
+                           "default=nk=1:nw=1", str(stream)], stdout=subprocess.PIPE, text=True, check=True)
+    sizes, place, found = [int(line) for line in done.stdout.split()], 0, []
+    assert sum(sizes) == len(data), f"{sum(sizes)} of {len(data)} bytes"
+    for size in sizes:
+        found.append(data[place:place + size])
+        place += size
+    return found
+
+
+def size_of(number):
+    return (160, 96) if number == FIELDS else (WIDTH, HEIGHT)  # fields want whole pairs of macroblocks
+
+
+def make_other(number):
+    """As make, of one of OTHERS."""
+    _, encoder, container, pixels = OTHERS[number]
+    stream, packets, pictures = (Path(FOLDER.name) / f"other{number}.{kind}" for kind in ("stream", "packets", "yuv"))
+    if not packets.exists():
+        done = ffmpeg("-f", "lavfi", "-i", "testsrc2=size={}x{}:rate=25".format(*size_of(number)), "-frames:v", 14,
+                      "-pix_fmt", pixels, "-c:v", *encoder, "-f", container, stream)
+        if "Unknown encoder" in done.stdout:
+            return None
+        assert done.returncode == 0, done.stdout
+        done = ffmpeg("-threads", "1", "-i", stream, "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt", pixels,
+                      pictures)
+        assert done.returncode == 0, done.stdout
+        packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, container)))
+    return str(packets), str(pictures)
+
+
+def streams_that_the_module_lacks_are_exact_by_libavcodec():
+    """B slices and fields of H.264, other codecs; in a server and in the program."""
+    with servers(1, "--media=on", "--backend=media") as s:
+        for number, (codec, *_) in enumerate(OTHERS):
+            files = make_other(number)
+            if files and codec != "hevc":
+                decode(at(s.ports[0]), codec, files, 2, size_of(number))
+                decode(at(s.ports[0]), codec, files, "damage", size_of(number))
+        assert "refused" not in s.log_text(), s.log_text()
+    if files := make_other(0):
+        decode(None, "h264", files, 1, SPANCL_MEDIA="on")
+
+
+def libavcodec_decodes_where_the_client_wants_it():
+    """Flag 4, also for streams that the module takes: exact where libde265 is not, which is with several slices."""
+    with servers(1, "--media=on", "--backend=media") as s:
+        for codec, files in [("hevc", make_other(2)), *streams()]:
+            if files and codec != "av1":
+                decode(at(s.ports[0]), codec, files, 2, SYSTEM_DECODER_FLAGS="4")
+            elif files:
+                decode(at(s.ports[0]), codec, (files[0], "-"), FORMAT_NOT_SUPPORTED, SYSTEM_DECODER_FLAGS="4")
+
+
 def settings_that_are_wrong_leave_no_device():
     with servers(1, "--media=size=0x4", "--log=info") as s:
         assert "media" not in daemon.clinfo(at(s.ports[0])).stdout
         assert "neither `on` nor settings" in s.log_text(), s.log_text()
+
+
+# --- Encoders -------------------------------------------------------------------------------------
+
+# The file's format for ffmpeg, and whether a decoder of the module takes the packets.
+ENCODERS = {"mjpeg": ("mjpeg", False), "h264": ("h264", True), "hevc": ("hevc", True)}
+FORMATS = ("yuv420p", "nv12", "rgba")
+OUT_OF_RESOURCES = -5
+
+
+def raw(pixels, frames=10, size=(WIDTH, HEIGHT)):
+    """A file of pictures."""
+    path = Path(FOLDER.name) / f"{pixels}.{size[0]}x{size[1]}.raw"
+    done = ffmpeg("-f", "lavfi", "-i", f"testsrc2=size={size[0]}x{size[1]}:rate=25", "-frames:v", frames,
+                  "-f", "rawvideo", "-pix_fmt", pixels, path)
+    assert done.returncode == 0, done.stdout
+    return path
+
+
+def psnr(one, other):
+    """Of pictures of 8 bits."""
+    assert len(one) == len(other), f"{len(one)} bytes, not {len(other)}"
+    error = sum((a - b) * (a - b) for a, b in zip(one, other)) / len(one)
+    return 10 * math.log10(255 * 255 / error) if error else math.inf
+
+
+def encode(where, codec, *arguments, **more):
+    """Returns False if there is no such encoder."""
+    done = daemon.run([ENCODER, codec, *map(str, arguments)], where, **more)
+    assert done.returncode in (0, 77), f"{codec}: {done.stdout}{done.stderr}"
+    return done.returncode == 0
+
+
+def encoded_is_near(where, codec, pixels, kbits, quality, least, **more):
+    container, own = ENCODERS[codec]
+    stream, packets, pictures = (Path(FOLDER.name) / f"encoded.{kind}" for kind in ("stream", "packets", "yuv"))
+    if not encode(where, codec, raw(FORMATS[pixels]), WIDTH, HEIGHT, pixels, kbits, quality, stream, packets, **more):
+        return
+    done = ffmpeg("-f", container, "-i", stream, "-f", "rawvideo", "-pix_fmt", "yuv420p", pictures)
+    assert done.returncode == 0 and not done.stdout, done.stdout
+    found = psnr(pictures.read_bytes(), raw("yuv420p").read_bytes())
+    print(f"{codec} {FORMATS[pixels]}: {found:.1f} dB, {stream.stat().st_size} bytes")
+    assert found > least, f"{codec} {FORMATS[pixels]}: {found} dB"
+    if own:
+        decode(where, codec, (packets, pictures), 1, **more)
+
+
+def encoded_pictures_are_near_to_the_given_ones():
+    """Both ffmpeg and our own decoders decode them, to equal pictures."""
+    with servers(1, "--media=on", "--backend=media") as s:
+        for codec in ENCODERS:
+            for pixels in range(len(FORMATS)):
+                encoded_is_near(at(s.ports[0]), codec, pixels, 0, 90, 33)
+        encoded_is_near(at(s.ports[0]), "h264", 0, 2000, 0, 28)
+        encoded_is_near(at(s.ports[0]), "hevc", 0, 2000, 0, 28)
+        assert "refused" not in s.log_text(), s.log_text()
+
+
+def the_process_itself_encodes():
+    """The libraries are in a process of their own here, too."""
+    for codec in ENCODERS:
+        encoded_is_near(None, codec, 0, 0, 90, 33, SPANCL_MEDIA="on")
+
+
+def wrong_arguments_of_encoders_are_refused():
+    with servers(1, "--media=size=200x200", "--backend=media") as s:
+        for codec in ENCODERS:
+            encode(at(s.ports[0]), codec, raw("yuv420p"), WIDTH, HEIGHT, 0, "wrong")
+
+
+def processes(pid, name):
+    """The processes of this name below another one."""
+    found = []
+    for child in every_process():
+        try:
+            if Path(f"/proc/{child}/comm").read_text().strip() == name and is_below(child, pid):
+                found.append(child)
+        except OSError:
+            pass
+    return found
+
+
+def is_below(pid, ancestor):
+    try:
+        while pid > 1 and pid != ancestor:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return False
+    return pid == ancestor
+
+
+def libraries_are_in_processes_with_walls():
+    """libavcodec is in no other process: not in the server's, and not in the program's."""
+    def look(pid, where):
+        line = p.stdout.readline()
+        assert line == "ready\n", line
+        p.stdin.write("\n")
+        p.stdin.flush()
+        assert p.stdout.readline() == "ready\n"  # it has encoded
+        found = [child for child in every_process() if is_below(child, pid)] + [p.pid]
+        with_library = [child for child in found if "libavcodec" in Path(f"/proc/{child}/maps").read_text()]
+        walled = processes(pid, "media-av") if where else orphans("media-av", p.pid)
+        assert walled and set(with_library) <= set(walled), f"{with_library} {walled}"
+        for child in walled:
+            status = Path(f"/proc/{child}/status").read_text()
+            assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
+            limits = Path(f"/proc/{child}/limits").read_text()
+            assert re.search(r"Max file size +0 +0 ", limits), limits
+            links = [os.readlink(f) for f in Path(f"/proc/{child}/fd").iterdir()]
+            assert all(link.startswith(("socket:", "/dev/null", "pipe:", "/memfd:")) for link in links), links
+
+    command = [ENCODER, "mjpeg", raw("yuv420p"), str(WIDTH), str(HEIGHT), "0", "lost"]
+    pipes = {"text": True, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with servers(1, "--media=on", "--backend=media") as s:
+        with subprocess.Popen(command, env=daemon.client_env(at(s.ports[0])), **pipes) as p:
+            look(s.processes[0].pid, "server")
+            p.kill()
+    with subprocess.Popen(command, env=daemon.client_env(None, SPANCL_MEDIA="on"), **pipes) as p:
+        look(p.pid, None)
+        mine = orphans("media-av", p.pid)
+        p.kill()
+    claims.wait_for(lambda: not any(Path(f"/proc/{pid}/maps").exists() and state_of(pid) != "Z" for pid in mine),
+                    "the process outlives its program")
+
+
+def every_process():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            yield int(entry.name)
+
+
+def orphans(name, program):
+    """Processes of this name whose socket's other end a program has: those of no server."""
+    begun = int(Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()[19])
+    found = []
+    for pid in every_process():
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            argument = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if argument[0].endswith(name.encode()) and argument[1] == b"own" and int(fields[19]) >= begun:
+                found.append(pid)
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def killed_process_ends_its_command_alone():
+    """And none is left behind, not even as a zombie, but for the last one."""
+    with servers(1, "--media=on", "--backend=media", "--log=info") as s:
+        server = s.processes[0].pid
+        with subprocess.Popen([ENCODER, "mjpeg", raw("yuv420p"), str(WIDTH), str(HEIGHT), "0", "lost"], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+            for turn in range(4):
+                line = p.stdout.readline()
+                if not line and p.wait() == 77:
+                    return
+                assert line == "ready\n", line
+                zombies = [pid for pid in processes(server, "media-av") if state_of(pid) == "Z"]
+                assert len(zombies) <= 1 + bool(turn), zombies  # that of the next worker, which waits for its client
+                for pid in processes(server, "media-av"):
+                    os.kill(pid, signal.SIGKILL)
+                p.stdin.write("\n")
+                p.stdin.flush()
+            assert p.wait() == 0
+        assert "the process of a stream is lost" in s.log_text(), s.log_text()
+
+
+def state_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# --- Sources --------------------------------------------------------------------------------------
+
+RAW = 100  # the codec of pictures
+
+
+def film(container):
+    """A file in a container; ffmpeg's units of it, in the byte stream format."""
+    path, plain = (Path(FOLDER.name) / f"film.{kind}" for kind in (container, f"{container}.h264"))
+    if not path.exists():
+        done = ffmpeg("-f", "lavfi", "-i", f"testsrc2=size={WIDTH}x{HEIGHT}:rate=25", "-f", "lavfi", "-i", "sine",
+                      "-frames:v", 15, "-shortest", "-pix_fmt", "yuv420p", "-c:v", "libx264", "-g", "5", path)
+        assert done.returncode == 0, done.stdout
+        done = ffmpeg("-i", path, "-map", "0:v", "-c", "copy", "-bsf:v", "h264_mp4toannexb", "-f", "h264", plain)
+        assert done.returncode == 0, done.stdout
+    return path, plain.read_bytes()
+
+
+def read(where, name, flags, count=1000, to="units"):
+    """The units of a source, and a line of words for each."""
+    path = Path(FOLDER.name) / to
+    done = daemon.run([READER, name, str(flags), str(count), str(path)], where)
+    if done.returncode == 77:
+        print("skipped: there are no sources here")
+        sys.exit(77)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found, data, place = [], path.read_bytes(), 0
+    while place < len(data):
+        size = struct.unpack_from("<I", data, place)[0]
+        found.append(data[place + 4:place + 4 + size])
+        place += 4 + size
+    return found, [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
+
+
+def with_sources(*more):
+    graph = f"lavfi:testsrc2=size={WIDTH}x{HEIGHT}:rate=25:duration=0.4,format=yuv420p"
+    return servers(1, "--media=on", "--backend=media", *(f"--media-source=film-{kind}={film(kind)[0]}"
+                                                         for kind in ("mp4", "mkv", "ts")),
+                   f"--media-source=test={graph}", "--media-source=gone=/nowhere/film.mp4", *more)
+
+
+def units_of_files_are_those_of_ffmpeg():
+    with with_sources() as s:
+        for kind in ("mp4", "mkv", "ts"):
+            found, words = read(at(s.ports[0]), f"film-{kind}", 4)
+            assert len(found) == 15, f"{kind}: {len(found)}"
+            assert b"".join(found) == film(kind)[1], kind
+            assert all(w[:3] == [1, WIDTH, HEIGHT] for w in words), words
+            assert [w[3] for w in words].count(1) == 3, words
+            assert [w[4] for w in words] == [40 * i for i in range(15)], words
+        assert "refused" not in s.log_text(), s.log_text()
+
+
+def sources_of_libavfilter_give_pictures():
+    with with_sources() as s:
+        found, words = read(at(s.ports[0]), "test", 4)
+        assert b"".join(found) == raw("yuv420p").read_bytes()
+        assert all(w[:3] == [RAW, WIDTH, HEIGHT] for w in words), words
+
+
+def clients_read_one_source_each_from_its_beginning():
+    with with_sources() as s, concurrent.futures.ThreadPoolExecutor() as pool:
+        both = [pool.submit(read, at(s.ports[0]), "film-mp4", 4, 1000, f"units.{i}") for i in range(2)]
+        for one in both:
+            assert b"".join(one.result()[0]) == film("mp4")[1]
+
+
+def units_come_in_the_time_of_the_stream_and_again():
+    """A slow machine only makes it longer."""
+    with with_sources() as s:
+        begin = time.monotonic()
+        found, words = read(at(s.ports[0]), "film-mp4", 2, 20)  # in a loop of 15
+        assert time.monotonic() - begin > 19 * 0.04, "too fast"
+        assert len(found) == 20 and found[15:] == found[:5]
+        assert all(b[4] - a[4] in (39, 40, 41) for a, b in zip(words, words[1:])), words
+
+
+def streams_of_the_network_are_sources():
+    """MPEG-TS over UDP, on loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        url = "udp://127.0.0.1:{}".format(s.getsockname()[1])
+    with servers(1, "--media=on", "--backend=media", f"--media-source=live={url}") as s, \
+            subprocess.Popen(["ffmpeg", "-nostdin", "-loglevel", "error", "-re", "-f", "lavfi", "-i",
+                              f"testsrc2=size={WIDTH}x{HEIGHT}:rate=25", "-pix_fmt", "yuv420p", "-c:v", "libx264",
+                              "-tune", "zerolatency", "-g", "10", "-f", "mpegts", url]) as sender:
+        try:
+            found, words = read(at(s.ports[0]), "live", 0, 10)
+        finally:
+            sender.kill()
+        assert len(found) == 10 and all(w[:3] == [1, WIDTH, HEIGHT] for w in words), words
+        assert all(unit.startswith((b"\0\0\1", b"\0\0\0\1")) for unit in found)
+        assert "refused" not in s.log_text(), s.log_text()
+
+
+def memory_of(pid):
+    """The bytes of a process that it can write, and its arguments."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            place, rights = line.split()[:2]
+            begin, end = (int(part, 16) for part in place.split("-"))
+            if rights.startswith("rw"):
+                try:
+                    memory.seek(begin)
+                    yield memory.read(end - begin)
+                except OSError:
+                    pass
+
+
+def sessions_have_no_address_of_a_source():
+    """Not even a session that reads its own process."""
+    if os.geteuid():
+        return "skipped: only root reads the memory of others"
+    with with_sources() as s, subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                               stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+        assert p.stdout.readline() == "ready\n"
+        workers = processes(s.processes[0].pid, "spancld-worker") + processes(s.processes[0].pid, "media-av")
+        assert workers
+        for pid in workers:
+            assert not any(b"nowhere/film.mp4" in part for part in memory_of(pid)), pid
+        p.kill()
+    return ""
+
+
+def processes_of_sources_have_walls():
+    with with_sources() as s, subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                               stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+        assert p.stdout.readline() == "ready\n"
+        found = [pid for name in ("media-io", "media-io-source") for pid in processes(s.processes[0].pid, name)]
+        assert len(found) == 2, found
+        for pid in found:
+            status = Path(f"/proc/{pid}/status").read_text()
+            assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
+            assert "CapEff:\t0000000000000000" in status, status
+        p.kill()
+
+
+def wrong_names_and_arguments_of_sources_are_refused():
+    with with_sources() as s:
+        done = daemon.run([READER, "film-mp4", "wrong"], at(s.ports[0]))
+        assert done.returncode == 0, done.stdout + done.stderr
+        done = daemon.run([READER, "gone", "4", "1", "/dev/null"], at(s.ports[0]))
+        assert f"{FORMAT_NOT_SUPPORTED}, not 0" in done.stderr, done.stderr
+    with servers(1, "--media=on", "--backend=media") as s:
+        assert daemon.run([READER, "film-mp4", "wrong"], at(s.ports[0])).returncode == 77
+
+
+def killed_processes_of_sources_are_started_again():
+    with with_sources() as s:
+        server = s.processes[0].pid
+        for name in ("media-io-source", "media-io"):  # the second one ends the first ones, too
+            with subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env=daemon.client_env(at(s.ports[0]))) as p:
+                line = p.stdout.readline()
+                assert line == "ready\n", line
+                killed = processes(server, name)
+                assert killed
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+                claims.wait_for(lambda: not processes(server, "media-io-source"), "a source's process is left")
+                p.stdin.write("\n")
+                p.stdin.flush()
+                assert p.wait() == 0
+        claims.wait_for(lambda: not processes(server, "media-io-source"), "a source's process is left")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 /* The media device: its settings, and the parameter sets that it reads before the decoders do. */
 #include "support/check.h"
 
+#include <string.h>
+
+#include "backend/media/av_message.h"
+#include "backend/media/kernels.h"
 #include "backend/media/settings.h"
 #include "media/nal.h"
 
@@ -77,7 +81,7 @@ static struct nal end(struct writer *w)
         return (struct nal){ w->bytes, w->size };
 }
 
-static const struct codec_limits limits = { .threads = 1, .pixels = 4096 * 2304 };
+static struct codec_limits limits = { .threads = 1, .pixels = 4096 * 2304 };
 
 static enum codec_result check_h264(uint64_t width, uint64_t height, unsigned chroma, unsigned bits)
 {
@@ -119,6 +123,10 @@ static void sizes_of_h264_are_read_before_memory_is_spent(void **state)
         assert_int_equal(check_h264((uint64_t)16 << 31, 16, 1, 8), CODEC_TOO_LARGE);
         assert_int_equal(check_h264(64, 64, 3, 8), CODEC_FORMAT);
         assert_int_equal(check_h264(64, 64, 1, 10), CODEC_FORMAT);
+        /* Its order of output may be another than that of decoding: the other decoder's. */
+        limits.other = true;
+        assert_int_equal(check_h264(64, 64, 1, 8), CODEC_FORMAT);
+        limits.other = false;
         /* Slices of types P and B. */
         assert_int_equal(
                 nal_check_h264(&(struct nal){ (const uint8_t[]){ 0x41, 0xC0 }, 2 }, &limits, 8),
@@ -187,10 +195,93 @@ static void units_begin_behind_start_codes(void **state)
         assert_false(nal_next(&at, &size, &n));
 }
 
+static const struct av_request encoder = { .kind = AV_ENCODER,
+                                           .width = 64,
+                                           .height = 48,
+                                           .rate = 25,
+                                           .threads = 1,
+                                           .limit_pixels = 64 * 48,
+                                           .in_room = 64 * 48 * 3 / 2,
+                                           .out_room = 64 * 48 * 4 };
+
+static void requests_of_a_session_are_checked(void **state)
+{
+        (void)state;
+        static const struct {
+                size_t place;
+                uint32_t value;
+                enum codec_result result;
+        } changes[] = {
+                { offsetof(struct av_request, kind), AV_KINDS, CODEC_DAMAGED },
+                { offsetof(struct av_request, kind), UINT32_MAX, CODEC_DAMAGED },
+                { offsetof(struct av_request, kind), AV_FEED, CODEC_DAMAGED },
+                { offsetof(struct av_request, kind), AV_NEXT, CODEC_DAMAGED },
+                { offsetof(struct av_request, codec), AV_ENCODERS, CODEC_DAMAGED },
+                { offsetof(struct av_request, width), 0, CODEC_DAMAGED },
+                { offsetof(struct av_request, width), 65, CODEC_TOO_LARGE },
+                { offsetof(struct av_request, height), UINT32_MAX, CODEC_TOO_LARGE },
+                { offsetof(struct av_request, pixels), AV_PIXELS, CODEC_DAMAGED },
+                { offsetof(struct av_request, pixels), AV_RGBA, CODEC_DAMAGED }, /* in_room */
+                { offsetof(struct av_request, rate), 0, CODEC_DAMAGED },
+                { offsetof(struct av_request, rate), AV_RATE_MAX + 1, CODEC_DAMAGED },
+                { offsetof(struct av_request, kbits), AV_KBITS_MAX + 1, CODEC_DAMAGED },
+                { offsetof(struct av_request, quality), AV_QUALITY_MAX + 1, CODEC_DAMAGED },
+                { offsetof(struct av_request, threads), 0, CODEC_DAMAGED },
+                { offsetof(struct av_request, threads), AV_THREADS_MAX + 1, CODEC_DAMAGED },
+                { offsetof(struct av_request, limit_pixels), 0, CODEC_DAMAGED },
+                { offsetof(struct av_request, limit_pixels), UINT32_MAX, CODEC_DAMAGED },
+        };
+        assert_int_equal(av_request_check(&encoder, false), CODEC_OK);
+        assert_int_equal(av_request_check(&encoder, true), CODEC_DAMAGED);
+        for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+                struct av_request r = encoder;
+                memcpy((char *)&r + changes[i].place, &changes[i].value, 4);
+                assert_int_equal(av_request_check(&r, false), changes[i].result);
+        }
+        struct av_request r = encoder;
+        r.in_room--;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r.in_room = UINT64_MAX;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r = encoder;
+        r.out_room = UINT64_MAX;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r.kind = AV_FEED;
+        assert_int_equal(av_request_check(&r, true), CODEC_OK);
+}
+
+static void answers_of_a_process_are_checked(void **state)
+{
+        (void)state;
+        struct av_request decoder = encoder;
+        decoder.kind = AV_DECODER;
+        struct av_reply r = { .size = encoder.out_room };
+        assert_int_equal(av_reply_check(&r, &encoder), CODEC_OK);
+        r.size++;
+        assert_int_equal(av_reply_check(&r, &encoder), CODEC_LOST);
+        r.size = 0;
+        assert_int_equal(av_reply_check(&r, &encoder), CODEC_LOST);
+        r = (struct av_reply){ .width = 64, .height = 48, .bits = 8, .size = 64 * 48 * 3 / 2 };
+        assert_int_equal(av_reply_check(&r, &decoder), CODEC_OK);
+        for (unsigned i = 0; i < 6; i++) {
+                struct av_reply bad = r;
+                *(uint32_t *[]){ &bad.width, &bad.height, &bad.bits }[i % 3] +=
+                        i < 3 ? 1 : UINT32_MAX / 2;
+                assert_int_equal(av_reply_check(&bad, &decoder), CODEC_LOST);
+        }
+        /* Rooms hold the largest that passes. */
+        static const unsigned sides[][2] = { { 1, 1 }, { 1, 7 }, { 9, 1 }, { 3, 3 }, { 64, 48 } };
+        for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
+                assert_true(media_picture_size(sides[i][0], sides[i][1], 16) <=
+                            av_decoded_max(sides[i][0] * sides[i][1]));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(settings_have_defaults_and_limits),
+                cmocka_unit_test(requests_of_a_session_are_checked),
+                cmocka_unit_test(answers_of_a_process_are_checked),
                 cmocka_unit_test(units_begin_behind_start_codes),
                 cmocka_unit_test(sizes_of_h264_are_read_before_memory_is_spent),
                 cmocka_unit_test(sizes_of_hevc_are_read_before_memory_is_spent),

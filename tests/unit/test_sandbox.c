@@ -318,6 +318,8 @@ static int reads_and_writes(void)
                can_open("/etc/hosts", O_RDWR) || mount("none", "/tmp", "tmpfs", 0, NULL) == 0;
 }
 
+static bool is_filtered; /* this process has a filter of system calls */
+
 static int within_dialler(int (*claim)(void))
 {
         pid_t pid = fork();
@@ -340,6 +342,60 @@ static void the_dialler_connects_and_does_nothing_else(void **state)
         assert_int_equal(within_dialler(resolves_and_connects), 1);
         if (has_landlock())
                 assert_int_equal(within_dialler(reads_and_writes), 0);
+}
+
+static int reaches_anything(void)
+{
+        int pair[2];
+        char *argv[] = { (char[]){ "sh" }, NULL };
+        if (reads_and_writes() || can_open("/proc/self/maps", O_RDONLY) ||
+            can_open("/usr/lib", O_RDONLY) || can_open("/dev/null", O_RDWR) ||
+            (is_filtered && makes_any_socket()))
+                return 1;
+        (void)execv("/bin/sh", argv);
+        return socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0 && is_filtered ? 2 : 0;
+}
+
+static void the_process_of_a_media_stream_reaches_nothing(void **state)
+{
+        (void)state;
+        if (!has_landlock())
+                skip();
+        for (int own = 0; own < 2; own++) {
+                pid_t pid = fork();
+                if (!pid) {
+                        is_filtered = own;
+                        _exit(sandbox_enter_media(own) ? reaches_anything() : 100);
+                }
+                assert_int_equal(exit_status(pid), 0);
+        }
+}
+
+/* Find out what a process of sources reaches. 1: the named file; 2: more; 4: sockets of IP; 8: others. */
+static int reach_of_streams(bool network)
+{
+        const char *files[] = { secret, NULL };
+        if (!sandbox_enter_streams(files, network))
+                return 100;
+        bool more = can_open(secret, O_RDWR) || can_open(folder, O_RDONLY) ||
+                    can_open("/proc/self/maps", O_RDONLY) || can_open("/bin/sh", O_RDONLY) ||
+                    can_open("/root", O_RDONLY) || (!network && can_open("/etc/passwd", O_RDONLY));
+        return (can_open(secret, O_RDONLY) ? 1 : 0) | (more ? 2 : 0) |
+               (makes_socket(AF_INET) ? 4 : 0) |
+               (makes_socket(AF_UNIX) || makes_socket(AF_PACKET) ? 8 : 0);
+}
+
+static void sources_of_streams_reach_their_files_and_the_network(void **state)
+{
+        (void)state;
+        if (!has_landlock())
+                skip();
+        for (int network = 0; network < 2; network++) {
+                pid_t pid = fork();
+                if (!pid)
+                        _exit(reach_of_streams(network));
+                assert_int_equal(exit_status(pid), network ? 5 : 1);
+        }
 }
 
 static int is_nobody(void)
@@ -524,6 +580,8 @@ int main(void)
                 cmocka_unit_test(a_connection_cannot_be_turned_elsewhere),
                 cmocka_unit_test(a_named_fabric_lets_workers_make_internet_sockets),
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
+                cmocka_unit_test(the_process_of_a_media_stream_reaches_nothing),
+                cmocka_unit_test(sources_of_streams_reach_their_files_and_the_network),
                 cmocka_unit_test(root_becomes_the_user_named),
                 cmocka_unit_test(a_session_sees_only_itself),
                 cmocka_unit_test(a_session_of_root_has_a_user_of_its_own),

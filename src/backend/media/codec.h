@@ -7,12 +7,13 @@
 #ifndef SPANCL_BACKEND_MEDIA_CODEC_H
 #define SPANCL_BACKEND_MEDIA_CODEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
-enum { CODEC_VERSION = 1 /* of this table */ };
+enum { CODEC_VERSION = 2 /* of this table */ };
 
 #define CODEC_SYMBOL "spancl_media_module" /* a struct codec_module */
 
@@ -24,11 +25,15 @@ enum codec_result {
         CODEC_TOO_LARGE = -2, /* a picture has more pixels than allowed */
         CODEC_FORMAT = -3,    /* not 4:2:0, or more bits than the library has */
         CODEC_NO_MEMORY = -4, /* or too many pictures wait */
+        CODEC_LOST = -5,      /* the stream's process has ended (av_process.h) */
 };
 
 struct codec_limits {
         unsigned threads; /* of each decoder, at least 1 */
         uint64_t pixels;  /* of a picture, at most 2^28 */
+        /* Another decoder can take the stream if this one refuses its first packet (CODEC_FORMAT), so it refuses a
+         * stream there that it may not decode to the end. */
+        bool other;
 };
 
 /* 4:2:0: the planes 1 and 2 have half the width and height, rounded up. Samples of more than 8 bits

@@ -1,29 +1,42 @@
 /* The kernels org.spancl.decode.*. A stream is what they attach to the client's stream buffer. */
 #include <string.h>
 
-#include "backend/media/kernels.h"
-#include "base/bytes.h"
+#include "backend/media/av_codec.h"
+#include "backend/media/stream.h"
 #include "base/mem.h"
-#include "os/lock.h"
 
 enum { PACKET, PACKET_SIZE, PICTURE, PICTURE_SIZE, STATUS, STREAM, FORMAT, FLAGS };
 
-enum { KNOWN_FLAGS = MEDIA_RESET | MEDIA_FLUSH };
+enum { KNOWN_FLAGS = MEDIA_RESET | MEDIA_FLUSH | MEDIA_OTHER };
 
-/* `lock` is held while a command decodes, so commands of one stream run one after the other. */
+/* A kernel's decoders: that of the module with the kernel's name, and that of libavcodec. */
+static const struct {
+        const char *name;
+        bool has_av; /* Debian's libavcodec decodes AV1 by libdav1d, as the module does */
+        enum av_decoder av;
+} codecs[MEDIA_CODECS_MAX] = {
+        [MEDIA_H264] = { "h264", true, AV_DECODE_H264 },
+        [MEDIA_HEVC] = { "hevc", true, AV_DECODE_HEVC },
+        [MEDIA_AV1] = { "av1", false, 0 },
+        [MEDIA_MPEG2] = { "mpeg2", true, AV_DECODE_MPEG2 },
+        [MEDIA_MPEG4] = { "mpeg4", true, AV_DECODE_MPEG4 },
+        [MEDIA_VP8] = { "vp8", true, AV_DECODE_VP8 },
+        [MEDIA_VP9] = { "vp9", true, AV_DECODE_VP9 },
+        [MEDIA_MJPEG] = { "mjpeg", true, AV_DECODE_MJPEG },
+};
+
+/* Commands of one stream run one after the other. */
 struct stream {
-        struct lock lock;
-        struct media *media;
-        const struct codec *codec;
+        struct media_stream common;
+        unsigned which;                /* kernel */
+        const struct codec *codec;     /* that of `decoder` */
         struct codec_decoder *decoder; /* NULL: not needed yet, or not any more */
+        bool fresh;                    /* it has had no packet */
         bool flushed;
         bool held; /* `picture` did not fit into a buffer */
         struct codec_picture picture;
         uint32_t pictures;
 };
-
-/* The lock is for attachments that several executors may make at a time. */
-static struct lock attach_lock = LOCK_INIT;
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
@@ -31,7 +44,7 @@ static void stream_end(struct stream *s)
 {
         if (s->decoder) {
                 s->codec->close(s->decoder);
-                atomic_fetch_sub(&s->media->streams, 1);
+                media_stream_uncount(s->common.media);
         }
         s->decoder = NULL;
         s->flushed = s->held = false;
@@ -42,63 +55,74 @@ static void stream_free(void *data)
 {
         struct stream *s = data;
         stream_end(s);
-        lock_fini(&s->lock);
-        mem_free(s);
+        media_detach(&s->common);
 }
 
-static struct stream *find_stream(struct registry_attachment *a, struct media *media)
+static bool has_av(const struct media *media, unsigned which)
 {
-        lock_take(&attach_lock);
-        struct stream *s = a->data;
-        if (!s && (s = mem_zalloc(sizeof(*s)))) {
-                lock_init(&s->lock);
-                s->media = media;
-                *a = (struct registry_attachment){ s, stream_free };
-        }
-        lock_release(&attach_lock);
-        return s;
+        return media->av && codecs[which].has_av &&
+               media->av_codecs & 1u << (AV_DECODERS + codecs[which].av);
 }
 
-static cl_int status_of(enum codec_result r)
+/* Open a decoder of the module, or of libavcodec (`av`). */
+static cl_int stream_begin(struct stream *s, bool av)
 {
-        switch (r) {
-        case CODEC_OK:
-        case CODEC_NONE:
-                return CL_SUCCESS;
-        case CODEC_DAMAGED:
-                return CL_INVALID_VALUE;
-        case CODEC_TOO_LARGE:
-                return CL_INVALID_IMAGE_SIZE;
-        case CODEC_FORMAT:
-                return CL_IMAGE_FORMAT_NOT_SUPPORTED;
-        case CODEC_NO_MEMORY:
-                break;
-        }
-        return CL_OUT_OF_HOST_MEMORY;
-}
-
-static cl_int stream_begin(struct stream *s)
-{
-        if (atomic_fetch_add(&s->media->streams, 1) >= s->media->settings.streams) {
-                atomic_fetch_sub(&s->media->streams, 1);
+        struct media *media = s->common.media;
+        struct codec_limits limits = media->settings.limits;
+        if (!media_stream_count(media))
                 return CL_OUT_OF_RESOURCES;
-        }
-        enum codec_result r = s->codec->open(&s->media->settings.limits, &s->decoder);
+        enum codec_result r;
+        limits.other = has_av(media, s->which);
+        s->codec = av ? &av_codec : media->codecs[s->which];
+        if (av)
+                r = av_codec_open(media->av, codecs[s->which].av, &limits, &s->decoder);
+        else
+                r = s->codec->open(&limits, &s->decoder);
+        s->fresh = true;
         if (r < 0) {
                 s->decoder = NULL;
-                atomic_fetch_sub(&s->media->streams, 1);
+                media_stream_uncount(media);
         }
-        return status_of(r);
+        return media_status(r);
+}
+
+/* Choose the decoder of a stream that begins: the module's, unless there is none, or `av`. */
+static cl_int stream_choose(struct stream *s, bool av)
+{
+        const struct media *media = s->common.media;
+        if (av && !has_av(media, s->which))
+                return CL_IMAGE_FORMAT_NOT_SUPPORTED;
+        return stream_begin(s, av || !media->codecs[s->which]);
+}
+
+/* Decode the packet. If the module's decoder refuses the first one of a stream, libavcodec gets it. */
+static cl_int stream_decode(struct stream *s, const uint8_t *packet, size_t size)
+{
+        enum codec_result r = s->codec->feed(s->decoder, packet, size);
+        if (r == CODEC_FORMAT && s->fresh && s->codec != &av_codec &&
+            has_av(s->common.media, s->which)) {
+                stream_end(s);
+                cl_int status = stream_begin(s, true);
+                if (status < 0)
+                        return status;
+                r = s->codec->feed(s->decoder, packet, size);
+        }
+        s->fresh &= r < 0;
+        if (r == CODEC_LOST)
+                stream_end(s); /* the next packet begins a stream in a new process */
+        return media_status(r);
 }
 
 /* Decode a copy of the packet, which a client cannot change meanwhile. */
-static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size)
+static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size, bool av)
 {
         cl_int status = CL_SUCCESS;
-        if (!s->decoder)
-                status = stream_begin(s);
-        else if (s->flushed)
-                status = status_of(s->codec->reset(s->decoder));
+        if (!s->decoder) {
+                status = stream_choose(s, av);
+        } else if (s->flushed) {
+                status = media_status(s->codec->reset(s->decoder));
+                s->fresh = true;
+        }
         if (status < 0)
                 return status;
         s->flushed = s->held = false;
@@ -106,7 +130,7 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size)
         if (!copy)
                 return CL_OUT_OF_HOST_MEMORY;
         memcpy(copy, packet, size);
-        status = status_of(s->codec->feed(s->decoder, copy, size));
+        status = stream_decode(s, copy, size);
         mem_free(copy);
         return status;
 }
@@ -161,7 +185,7 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
                         s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
                 if (r != CODEC_OK) {
                         status[MEDIA_RESULT] = s->flushed ? MEDIA_END : MEDIA_AGAIN;
-                        return status_of(r);
+                        return media_status(r);
                 }
         }
         const struct codec_picture *p = &s->picture;
@@ -183,51 +207,28 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-static uint32_t value_of(const struct registry_launch *l, unsigned arg)
+static cl_int run_stream(const struct registry_launch *l, struct stream *s, unsigned which,
+                         uint32_t words[MEDIA_STATUS_WORDS], size_t *ret_size)
 {
-        uint32_t v;
-        memcpy(&v, l->args[arg].data, sizeof(v));
-        return v;
-}
-
-/* The bytes of the packet that mean something. */
-static cl_int packet_size(const struct registry_launch *l, size_t *ret)
-{
-        const struct registry_value *packet = &l->args[PACKET], *size = &l->args[PACKET_SIZE];
-        uint64_t given = packet->data ? packet->size : 0;
-        if (size->data) {
-                if (size->size < sizeof(given))
-                        return CL_INVALID_BUFFER_SIZE;
-                given = bytes_get_u64(size->data);
-        }
-        if (given > (packet->data ? packet->size : 0))
-                return CL_INVALID_VALUE;
-        *ret = (size_t)given;
-        return CL_SUCCESS;
-}
-
-static cl_int run_stream(const struct registry_launch *l, struct stream *s,
-                         const struct codec *codec, uint32_t words[MEDIA_STATUS_WORDS],
-                         size_t *ret_size)
-{
-        uint32_t format = value_of(l, FORMAT), flags = value_of(l, FLAGS);
+        uint32_t format = media_value(l, FORMAT), flags = media_value(l, FLAGS);
         if (flags & ~(uint32_t)KNOWN_FLAGS || format > MEDIA_NV12)
                 return CL_INVALID_VALUE;
         size_t size = 0;
-        cl_int status = packet_size(l, &size);
+        cl_int status = media_given(&l->args[PACKET], &l->args[PACKET_SIZE], &size);
         if (status < 0)
                 return status;
         if (flags & MEDIA_RESET)
                 stream_end(s);
-        if (s->decoder && s->codec != codec)
+        bool av = flags & MEDIA_OTHER;
+        if (s->decoder && (s->which != which || (av && s->codec != &av_codec)))
                 return CL_INVALID_VALUE;
-        s->codec = codec;
+        s->which = which;
         if (size)
-                status = stream_feed(s, l->args[PACKET].data, size);
+                status = stream_feed(s, l->args[PACKET].data, size, av);
         if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed) {
                 s->flushed = true;
                 if (s->decoder)
-                        status = status_of(codec->flush(s->decoder));
+                        status = media_status(s->codec->flush(s->decoder));
         }
         if (status == CL_SUCCESS)
                 status = stream_deliver(s, &l->args[PICTURE], format, words, ret_size);
@@ -247,38 +248,31 @@ static cl_int decode(const struct registry_launch *l, unsigned which)
         if (!status->data || status->size < sizeof(words) ||
             (size->data && size->size < sizeof(uint64_t)))
                 return CL_INVALID_BUFFER_SIZE;
-        struct stream *s = find_stream(l->args[STREAM].attachment, media);
-        if (!s)
-                return CL_OUT_OF_HOST_MEMORY;
-
-        size_t bytes = 0;
-        lock_take(&s->lock);
-        cl_int r = run_stream(l, s, media->codecs[which], words, &bytes);
-        lock_release(&s->lock);
-
+        struct media_stream *found;
+        cl_int r = media_attach(l->args[STREAM].attachment, sizeof(struct stream), stream_free,
+                                media, &found);
         if (r < 0)
-                words[MEDIA_RESULT] = (uint32_t)r;
-        for (size_t i = 0; i < MEDIA_STATUS_WORDS; i++)
-                bytes_put_u32((uint8_t *)status->data + 4 * i, words[i]);
-        if (size->data)
-                bytes_put_u64(size->data, bytes);
-        return r;
+                return r;
+        size_t bytes = 0;
+        lock_take(&found->lock);
+        r = run_stream(l, container_of(found, struct stream, common), which, words, &bytes);
+        lock_release(&found->lock);
+        return media_finish(status, size, words, bytes, r);
 }
 
-static cl_int decode_h264(const struct registry_launch *l)
-{
-        return decode(l, 0);
-}
-
-static cl_int decode_hevc(const struct registry_launch *l)
-{
-        return decode(l, 1);
-}
-
-static cl_int decode_av1(const struct registry_launch *l)
-{
-        return decode(l, 2);
-}
+#define RUN(codec, which)                                             \
+        static cl_int decode_##codec(const struct registry_launch *l) \
+        {                                                             \
+                return decode(l, which);                              \
+        }
+RUN(h264, MEDIA_H264)
+RUN(hevc, MEDIA_HEVC)
+RUN(av1, MEDIA_AV1)
+RUN(mpeg2, MEDIA_MPEG2)
+RUN(mpeg4, MEDIA_MPEG4)
+RUN(vp8, MEDIA_VP8)
+RUN(vp9, MEDIA_VP9)
+RUN(mjpeg, MEDIA_MJPEG)
 
 #define DECODER(codec)                                                                        \
         {                                                                                     \
@@ -299,12 +293,19 @@ static cl_int decode_av1(const struct registry_launch *l)
 
 const struct registry_kernel *media_decode_kernel(size_t i, const char **ret_codec)
 {
-        static const char *const names[MEDIA_CODECS_MAX] = { "h264", "hevc", "av1" };
-        static const struct registry_kernel kernels[MEDIA_CODECS_MAX] = { DECODER(h264),
-                                                                          DECODER(hevc),
-                                                                          DECODER(av1) };
+        static const struct registry_kernel kernels[MEDIA_CODECS_MAX] = {
+                [MEDIA_H264] = DECODER(h264),   [MEDIA_HEVC] = DECODER(hevc),
+                [MEDIA_AV1] = DECODER(av1),     [MEDIA_MPEG2] = DECODER(mpeg2),
+                [MEDIA_MPEG4] = DECODER(mpeg4), [MEDIA_VP8] = DECODER(vp8),
+                [MEDIA_VP9] = DECODER(vp9),     [MEDIA_MJPEG] = DECODER(mjpeg),
+        };
         if (i >= MEDIA_CODECS_MAX)
                 return NULL;
-        *ret_codec = names[i];
+        *ret_codec = codecs[i].name;
         return &kernels[i];
+}
+
+bool media_decodes(const struct media *media, size_t i)
+{
+        return media->codecs[i] || has_av(media, (unsigned)i);
 }

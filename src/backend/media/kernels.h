@@ -7,14 +7,32 @@
 #include "backend/builtin/registry.h"
 #include "backend/media/settings.h"
 
-enum { MEDIA_CODECS_MAX = 3 };
+/* Kernels that decode. */
+enum media_codec {
+        MEDIA_H264,
+        MEDIA_HEVC,
+        MEDIA_AV1,
+        MEDIA_MPEG2,
+        MEDIA_MPEG4,
+        MEDIA_VP8,
+        MEDIA_VP9,
+        MEDIA_MJPEG,
+        MEDIA_CODECS_MAX,
+};
+
+enum { MEDIA_ENCODERS_MAX = 3, MEDIA_RATE = 25 /* if none is given */ };
+
+struct av_processes;
 
 /* The user of registry_launch. Executors share it. */
 struct media {
         struct media_settings settings;
         const struct codec *codecs[MEDIA_CODECS_MAX]; /* at the place of its kernel; NULL: none */
-        atomic_uint streams;                          /* decoders that are open */
-        const struct registry_kernel *kernels[MEDIA_CODECS_MAX + 1]; /* of the device */
+        struct av_processes *av;                      /* NULL: there is no such program */
+        uint32_t av_codecs;                           /* that it has (av_reply) */
+        atomic_uint streams;                          /* decoders and encoders that are open */
+        const struct registry_kernel
+                *kernels[MEDIA_CODECS_MAX + MEDIA_ENCODERS_MAX + 2]; /* of the device */
 };
 
 /* The words of a status buffer, 32 bits each. */
@@ -27,6 +45,7 @@ enum media_status {
         MEDIA_PICTURES, /* that commands have delivered since the stream began */
         MEDIA_BYTES,    /* of the picture, also where the buffer is too small for it */
         MEDIA_RESERVED,
+        MEDIA_TIME = MEDIA_RESERVED, /* of a source's unit, in ms */
         MEDIA_STATUS_WORDS,
 };
 
@@ -36,14 +55,30 @@ enum media_result {
         MEDIA_END,   /* the stream was flushed, and all pictures are out */
 };
 
-enum media_format { MEDIA_I420, MEDIA_NV12 };
+/* Of encoders: word 4 is 1 for a key frame, and the words 5 and 6 are of packets. */
+enum { MEDIA_IS_KEY = MEDIA_BITS };
 
-enum media_flags { MEDIA_RESET = 1 << 0, MEDIA_FLUSH = 1 << 1 };
+enum media_format { MEDIA_I420, MEDIA_NV12, MEDIA_RGBA /* of encoders */ };
+
+enum media_flags {
+        MEDIA_RESET = 1 << 0,
+        MEDIA_FLUSH = 1 << 1,
+        MEDIA_KEY = 1 << 2,      /* of encoders */
+        MEDIA_OTHER = MEDIA_KEY, /* of decoders: libavcodec's */
+        MEDIA_LOOP = 1 << 1,     /* of sources: begin again at the end */
+        MEDIA_FAST = 1 << 2,     /* of sources: as fast as they come */
+};
 
 /* The kernel that decodes with the i-th codec, and the codec's name; NULL past the end. */
 const struct registry_kernel *media_decode_kernel(size_t i, const char **ret_codec);
 
-extern const struct registry_kernel media_convert_kernel;
+/* Return true if the device has a decoder for the i-th one. */
+bool media_decodes(const struct media *media, size_t i);
+
+/* The kernel of the i-th encoder (enum av_encoder); NULL past the end. */
+const struct registry_kernel *media_encode_kernel(size_t i);
+
+extern const struct registry_kernel media_convert_kernel, media_source_kernel;
 
 /* Bytes of a picture without gaps, in any format. */
 static inline size_t media_picture_size(unsigned width, unsigned height, unsigned bits)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backend/media/av_process.h"
 #include "backend/media/kernels.h"
 #include "backend/reference/reference.h"
 #include "base/installed.h"
@@ -33,25 +34,36 @@ static void load(void)
                 module = found;
 }
 
-static size_t fill(struct media *m)
+static size_t fill(struct media *m, const struct config_options *o)
 {
+        static const struct codec *const none[] = { NULL };
         size_t count = 0;
+        bool sources = false;
         const char *name;
         const struct registry_kernel *k;
         for (size_t i = 0; (k = media_decode_kernel(i, &name)); i++) {
-                for (const struct codec *const *c = module->codecs; *c; c++)
+                for (const struct codec *const *c = module ? module->codecs : none; *c; c++)
                         if (!strcmp((*c)->name, name))
                                 m->codecs[i] = *c;
-                if (m->codecs[i])
+                if (media_decodes(m, i))
                         m->kernels[count++] = k;
         }
+        for (size_t i = 0; (k = media_encode_kernel(i)); i++)
+                if (m->av_codecs & 1u << i)
+                        m->kernels[count++] = k;
+        for (size_t i = 0; o && i < o->list_count; i++)
+                sources |= o->list[i].id == CONFIG_media_source;
+        if (sources)
+                m->kernels[count++] = &media_source_kernel;
         m->kernels[count++] = &media_convert_kernel;
         return count;
 }
 
 static void media_close(void *user)
 {
-        mem_free(user);
+        struct media *m = user;
+        av_processes_free(m->av);
+        mem_free(m);
 }
 
 int media_open(const struct backend_params *params, struct backend **ret)
@@ -65,13 +77,16 @@ int media_open(const struct backend_params *params, struct backend **ret)
                 return SP_E_NODEV;
         }
         once_run(&once, load);
-        if (!module)
-                return SP_E_NODEV;
         struct media *m = mem_zalloc(sizeof(*m));
         if (!m)
                 return SP_E_NOMEM;
         m->settings = settings;
-        size_t count = fill(m);
+        if (av_processes_open(params->in_process, settings.streams, &m->av, &m->av_codecs) < 0 &&
+            !module) {
+                mem_free(m);
+                return SP_E_NODEV;
+        }
+        size_t count = fill(m, params->options);
         int r = reference_open(params,
                                &(struct reference_devices){ .name = "SpanCL media",
                                                             .count = 1,
@@ -83,6 +98,6 @@ int media_open(const struct backend_params *params, struct backend **ret)
                                                             .close = media_close },
                                ret);
         if (r < 0)
-                mem_free(m);
+                media_close(m);
         return r;
 }

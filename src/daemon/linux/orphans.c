@@ -38,7 +38,7 @@ static bool is_ours(const struct supervisor *s, pid_t pid)
 {
         if (pid == s->spawner.zygote_pid || pid == s->janitor.pid || pid == s->dialler.pid ||
             pid == s->meter.process.pid || pid == s->exporter.process.pid ||
-            pid == s->sensors.process.pid)
+            pid == s->sensors.process.pid || pid == s->streams.pid)
                 return true;
         for (size_t i = 0; i < ADVERTISERS; i++) {
                 if (s->advertisers[i].process.pid == pid)

@@ -62,6 +62,15 @@ int helper_run(struct supervisor *s, struct helper *h, const char *path, char *c
         return SP_E_LIMIT;
 }
 
+int helper_run_socket(struct supervisor *s, struct helper *h, const char *path, char *const *argv)
+{
+        int pair[2];
+        if (!socket_pair_packets(pair))
+                return SP_E_LIMIT;
+        h->control = pair[0];
+        return run(s, h, path, argv, pair[1]);
+}
+
 void helper_gone(struct supervisor *s, struct helper *h, unsigned again_ms)
 {
         if (h->pid)

@@ -31,6 +31,10 @@ SP_NODISCARD int helper_start(struct supervisor *s, struct helper *h, char *cons
 SP_NODISCARD int helper_run(struct supervisor *s, struct helper *h, const char *path,
                             char *const *argv);
 
+/* The same, but its standard input is the other end of `control`, a socket of packets. */
+SP_NODISCARD int helper_run_socket(struct supervisor *s, struct helper *h, const char *path,
+                                   char *const *argv);
+
 /* Forget the helper, which has ended or could not be started; start the next one after this time. If it still runs,
  * it is killed. */
 void helper_gone(struct supervisor *s, struct helper *h, unsigned again_ms);

@@ -1,5 +1,8 @@
 #include "daemon/supervisor/introduce.h"
 
+#include <limits.h>
+
+#include "base/installed.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "os/clock.h"
@@ -11,6 +14,26 @@ enum {
         AGAIN_MS = 1000, /* after a failure */
         ANEW_MS = 100,   /* after the dialler ended on purpose (files_outdated) */
 };
+
+/* Give a worker a socket with the helper. */
+static void join(struct worker *w, const struct helper *h, enum control_kind kind)
+{
+        const struct bytes nothing = { 0 };
+        int pair[2];
+        if (!h->pid || w->gone)
+                return;
+        if (!socket_pair_packets(pair)) {
+                log_warn(LOG, "out of descriptors: a session gets no socket with the %s", h->name);
+                return;
+        }
+        /* Neither the helper nor the supervisor takes descriptors from a worker. */
+        passing_refuse(pair[0]);
+        if (control_send(h->control, kind, nothing, pair[0]) < 0 ||
+            control_send(w->control, kind, nothing, pair[1]) < 0)
+                log_warn(LOG, "a session gets no socket with the %s", h->name);
+        (void)file_close(pair[0]);
+        (void)file_close(pair[1]);
+}
 
 void dialler_provide(struct supervisor *s)
 {
@@ -24,7 +47,7 @@ void dialler_provide(struct supervisor *s)
                 helper_gone(s, &s->dialler, AGAIN_MS);
                 return;
         }
-        list_each(w, &s->workers, struct worker, link) introduce(s, w);
+        list_each(w, &s->workers, struct worker, link) join(w, &s->dialler, CONTROL_DIALLER);
 }
 
 bool dialler_ended(struct supervisor *s, pid_t pid, int status)
@@ -39,19 +62,69 @@ bool dialler_ended(struct supervisor *s, pid_t pid, int status)
 
 void introduce(struct supervisor *s, struct worker *w)
 {
-        const struct bytes nothing = { 0 };
-        int pair[2];
-        if (!s->dialler.pid || w->gone)
+        join(w, &s->dialler, CONTROL_DIALLER);
+        join(w, &s->streams, CONTROL_STREAMS);
+}
+
+/* ---- media-io ------------------------------------------------------------------------------- */
+
+enum { SOURCES_MAX = 64 };
+
+bool streams_wanted(const struct supervisor *s)
+{
+        for (size_t i = 0; i < s->options->list_count; i++)
+                if (s->options->list[i].id == CONFIG_media_source)
+                        return *config_option_text(s->options, CONFIG_media) != 0;
+        return false;
+}
+
+static int streams_start(struct supervisor *s)
+{
+        static char name[] = "media-io";
+        const struct config_options *o = s->options;
+        char path[PATH_MAX], *argv[SOURCES_MAX + 2] = { name };
+        size_t n = 1;
+        if (!installed_find(name, path)) {
+                log_error(LOG, "--media-source: libexec/spancl/media-io is not installed "
+                               "(package spancl-media-av)");
+                return SP_E_NOENT;
+        }
+        for (size_t i = 0; i < o->list_count; i++) {
+                if (o->list[i].id != CONFIG_media_source)
+                        continue;
+                if (n > SOURCES_MAX) {
+                        log_error(LOG, "there are more than %d --media-source", SOURCES_MAX);
+                        return SP_E_NOENT;
+                }
+                argv[n++] = (char *)(uintptr_t)o->list[i].value;
+        }
+        return helper_run_socket(s, &s->streams, path, argv);
+}
+
+void streams_provide(struct supervisor *s)
+{
+        struct helper *h = &s->streams;
+        if (h->pid || s->stopping || clock_now_ns() < h->again_ns)
                 return;
-        if (!socket_pair_packets(pair)) {
-                log_warn(LOG, "out of descriptors: a session gets no links to other servers");
+        int r = streams_start(s);
+        if (r < 0) {
+                if (r != SP_E_NOENT)
+                        log_error(LOG, "media-io can't be started: %s", status_text(r));
+                helper_gone(s, h, AGAIN_MS);
+                if (r == SP_E_NOENT)
+                        h->again_ns = UINT64_MAX;
                 return;
         }
-        /* Neither the dialler nor the supervisor takes descriptors from a worker. */
-        passing_refuse(pair[0]);
-        if (control_send(s->dialler.control, CONTROL_DIALLER, nothing, pair[0]) < 0 ||
-            control_send(w->control, CONTROL_DIALLER, nothing, pair[1]) < 0)
-                log_warn(LOG, "a session gets no links to other servers");
-        (void)file_close(pair[0]);
-        (void)file_close(pair[1]);
+        list_each(w, &s->workers, struct worker, link) join(w, h, CONTROL_STREAMS);
+}
+
+bool streams_ended(struct supervisor *s, pid_t pid, int status)
+{
+        if (!helper_ended(s, &s->streams, pid, AGAIN_MS))
+                return false;
+        if (!s->stopping)
+                log_error(LOG, "media-io has ended (%s %d); it is started again",
+                          WIFSIGNALED(status) ? "signal" : "status",
+                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        return true;
 }

@@ -11,8 +11,13 @@ void dialler_provide(struct supervisor *s);
 /* A process has ended with this status (waitpid(2)). Returns true if it was the dialler. */
 bool dialler_ended(struct supervisor *s, pid_t pid, int status);
 
-/* Give a worker a socket with the dialler. Without a dialler nothing happens; dialler_provide
- * does it later. */
+/* The same for media-io, the program that has the sources of --media-source. */
+bool streams_wanted(const struct supervisor *s);
+void streams_provide(struct supervisor *s);
+bool streams_ended(struct supervisor *s, pid_t pid, int status);
+
+/* Give a worker sockets with the dialler and with media-io. A helper that does not run is left out; its start gives the
+ * worker a socket later. */
 void introduce(struct supervisor *s, struct worker *w);
 
 #endif

@@ -274,6 +274,8 @@ int listeners_open(const struct config_options *o, struct gate *gate, struct lis
         if (adopted < 0)
                 return adopted;
         for (size_t i = 0; i < o->list_count; i++) {
+                if (!config_is_address(o->list[i].id))
+                        continue;
                 if (o->list[i].id == CONFIG_socket ? is_adopted(ret, o->list[i].value) : hosts)
                         continue;
                 int r = o->list[i].id == CONFIG_socket ? open_socket(ret, o->list[i].value)
@@ -281,7 +283,7 @@ int listeners_open(const struct config_options *o, struct gate *gate, struct lis
                 if (r < 0)
                         return r;
         }
-        int r = o->list_count || ret->count
+        int r = config_options_have_address(o) || ret->count
                         ? 0
                         : open_listen(ret, config_entry(CONFIG_listen)->fallback);
         for (size_t i = 0; i < ret->count; i++)

@@ -163,6 +163,7 @@ struct supervisor {
         struct spawner spawner;
         struct spare spare;
         struct helper dialler;
+        struct helper streams; /* media-io */
         struct meter_process meter;
         struct exporter_process exporter;
         struct advertiser advertisers[ADVERTISERS];

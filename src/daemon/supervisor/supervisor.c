@@ -57,6 +57,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         d = helper_deadline(&s->exporter.process) < d ? helper_deadline(&s->exporter.process) : d;
         d = advertiser_deadline(s) < d ? advertiser_deadline(s) : d;
+        d = helper_deadline(&s->streams) < d ? helper_deadline(&s->streams) : d;
         return helper_deadline(&s->dialler) < d ? helper_deadline(&s->dialler) : d;
 }
 
@@ -198,6 +199,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .options = o,
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = helper_of("dialler", SOURCE_HELPER_LOG),
+                .streams = helper_of("media-io", SOURCE_HELPER_LOG),
                 .meter.process = helper_of("meter", SOURCE_METER),
                 .sensors.process = helper_of("sensors", SOURCE_SENSORS),
                 .exporter.process = helper_of("exporter", SOURCE_EXPORTER),
@@ -218,6 +220,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         list_init(&s.arrivals.dead);
         s.meter.process.shares_log = true;
         s.exporter.process.again_ns = UINT64_MAX;
+        s.streams.again_ns = streams_wanted(&s) ? 0 : UINT64_MAX;
         cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
         if (!r)
@@ -236,6 +239,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         while (!r && !s.stopping && !is_drained(&s)) {
                 expire(&s);
                 dialler_provide(&s);
+                streams_provide(&s);
                 health_provide(&s);
                 workers_provide(&s);
                 meter_provide(&s);
@@ -260,6 +264,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         helper_stop(&s, &s.meter.process);
         helper_stop(&s, &s.sensors.process);
         helper_stop(&s, &s.dialler);
+        helper_stop(&s, &s.streams);
         exporter_stop(&s);
         advertiser_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */

@@ -636,8 +636,9 @@ bool workers_reap(struct supervisor *s)
                 }
                 struct process_usage used;
                 process_collect(pid, &status, &used);
-                if (dialler_ended(s, pid, status) || meter_ended(s, pid) || sensors_ended(s, pid) ||
-                    exporter_ended(s, pid) || advertiser_ended(s, pid))
+                if (dialler_ended(s, pid, status) || streams_ended(s, pid, status) ||
+                    meter_ended(s, pid) || sensors_ended(s, pid) || exporter_ended(s, pid) ||
+                    advertiser_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;

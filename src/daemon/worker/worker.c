@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/media/sources.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
@@ -306,6 +307,9 @@ static bool obey(struct worker *w)
         case CONTROL_DIALLER:
                 dialling_begin(c.fd);
                 break;
+        case CONTROL_STREAMS:
+                media_sources_use(c.fd);
+                break;
         case CONTROL_SHARED:
                 server_loop_share(w->loop, c.size > 0);
                 break;
@@ -335,11 +339,23 @@ static void check_memory(long before)
                 log_error(LOG, "%ld blocks of memory were not freed", mem_live() - before);
 }
 
+/* Clear the URLs of sources in the arguments of this process: a session may read its process's memory. */
+static void forget_urls(const struct config_options *o)
+{
+        for (size_t i = 0; i < o->list_count; i++) {
+                char *url =
+                        o->list[i].id == CONFIG_media_source ? strchr(o->list[i].value, '=') : NULL;
+                if (url)
+                        explicit_bzero(url + 1, strlen(url + 1));
+        }
+}
+
 int worker_main(const struct config_options *o, const char *scratch_dir, const char *owner)
 {
         static struct worker w; /* static because it is large */
         long blocks = mem_live();
         bool orphan = false;
+        forget_urls(o);
         signals_ignore_pipe(); /* standard error is the supervisor's socket, which may be gone */
         lifetime_of_supervisor();
         int refusals;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,9 +19,10 @@ enum { STACK = 64 << 10, FDS_MAX = 65536 };
 /* Both children run in this process's memory, as those of posix_spawn do, while this thread sleeps. */
 struct launch {
         char *const *argv, *const *environment;
-        int in, out; /* /dev/null, and the pipe */
+        int null, in, out; /* /dev/null, which may also be one of the others */
         bool quiet;
         uint8_t *stack; /* of the second child */
+        int id;         /* of that child */
         int error;      /* 0, or errno */
 };
 
@@ -51,7 +53,7 @@ IN_CHILD static int run_program(void *arg)
                 (void)syscall(SYS_rt_sigaction, i, zeros, NULL, mask_size);
         (void)syscall(SYS_setsid);
         if (syscall(SYS_dup3, l->in, 0, 0) == 0 && syscall(SYS_dup3, l->out, 1, 0) == 1 &&
-            (!l->quiet || syscall(SYS_dup3, l->in, 2, 0) == 2)) {
+            (!l->quiet || syscall(SYS_dup3, l->null, 2, 0) == 2)) {
                 close_others();
                 (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zeros, NULL, mask_size);
                 (void)syscall(SYS_execve, l->argv[0], l->argv, l->environment);
@@ -65,7 +67,8 @@ IN_CHILD static int run_program(void *arg)
 IN_CHILD static int run_between(void *arg)
 {
         struct launch *l = arg;
-        if (clone(run_program, l->stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, l) < 0)
+        l->id = clone(run_program, l->stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, l);
+        if (l->id < 0)
                 l->error = errno;
         (void)syscall(SYS_exit_group, 0);
         return 0;
@@ -96,34 +99,82 @@ static int above_2(int fd)
         return other;
 }
 
-int detached_start(char *const argv[], bool quiet, int *ret_fd)
+/* Start the program with descriptors 0 and 1 of these, -1 for /dev/null. Closes both. */
+static int start(char *const argv[], bool quiet, int in, int out, int *ret_id)
 {
         static char *const none[] = { NULL };
-        int ends[2];
-        if (pipe2(ends, O_CLOEXEC) < 0)
-                return SP_E_LIMIT;
         uint8_t *stacks = malloc(2 * STACK);
+        int null = above_2(open("/dev/null", O_RDWR | O_CLOEXEC));
         struct launch l = { .argv = argv,
                             .environment = getauxval(AT_SECURE) ? none : environ,
-                            .in = above_2(open("/dev/null", O_RDWR | O_CLOEXEC)),
-                            .out = above_2(ends[1]),
+                            .null = null,
+                            .in = in < 0 ? null : in,
+                            .out = out < 0 ? null : out,
                             .quiet = quiet,
                             .stack = stacks };
-        int fd = above_2(ends[0]), r = SP_E_NOMEM;
+        int r = SP_E_NOMEM;
         if (stacks)
-                r = l.in < 0 || l.out < 0 || fd < 0 ? SP_E_LIMIT : launch(&l, stacks + STACK);
+                r = null < 0 ? SP_E_LIMIT : launch(&l, stacks + STACK);
         int error = errno;
         free(stacks);
-        if (l.in >= 0)
-                close(l.in);
-        if (l.out >= 0)
-                close(l.out);
-        if (r == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0) {
-                *ret_fd = fd;
-                return 0;
-        }
-        if (fd >= 0)
-                close(fd);
+        if (null >= 0)
+                close(null);
+        if (in >= 0)
+                close(in);
+        if (out >= 0)
+                close(out);
+        *ret_id = l.id;
         errno = error;
         return r;
+}
+
+/* Start the program with `in` and `out`, which this closes, and give the caller `own`. */
+static int start_with(char *const argv[], bool quiet, int in, int out, int own, int *ret_fd,
+                      int *ret_id)
+{
+        int r = own < 0 || (in < 0 && out < 0) ? SP_E_LIMIT : 0, error = errno;
+        if (r == 0) {
+                r = start(argv, quiet, in, out, ret_id);
+                error = errno;
+        } else {
+                if (in >= 0)
+                        close(in);
+                if (out >= 0)
+                        close(out);
+        }
+        if (r == 0 && fcntl(own, F_SETFL, O_NONBLOCK) == 0) {
+                *ret_fd = own;
+                return 0;
+        }
+        if (own >= 0)
+                close(own);
+        errno = error;
+        return r < 0 ? r : SP_E_LIMIT;
+}
+
+int detached_start(char *const argv[], bool quiet, int *ret_fd)
+{
+        int ends[2], unused;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return SP_E_LIMIT;
+        int own = above_2(ends[0]), out = above_2(ends[1]);
+        return start_with(argv, quiet, -1, out, own, ret_fd, &unused);
+}
+
+int detached_start_socket(char *const argv[], bool quiet, int *ret_fd, int *ret_id)
+{
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return SP_E_LIMIT;
+        int own = above_2(ends[0]), in = above_2(ends[1]);
+        return start_with(argv, quiet, in, -1, own, ret_fd, ret_id);
+}
+
+bool detached_collect(int id)
+{
+        int r;
+        do
+                r = waitpid(id, NULL, WNOHANG);
+        while (r < 0 && errno == EINTR);
+        return r != 0;
 }

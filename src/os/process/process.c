@@ -114,3 +114,8 @@ void process_collect(pid_t pid, int *ret_status, struct process_usage *ret_usage
                         .memory_peak_bytes = (uint64_t)used.ru_maxrss << 10,
                 };
 }
+
+pid_t process_fork(void)
+{
+        return fork();
+}

@@ -57,6 +57,9 @@ void process_kill(pid_t pid);
 
 bool process_is_child(pid_t pid);
 
+/* Copy this process, which has one thread. Returns 0 in the copy, else its number; -1: errno gives the reason. */
+SP_NODISCARD pid_t process_fork(void);
+
 /* Return a child that has ended and was not collected; 0: there is none. */
 pid_t process_ended(void);
 

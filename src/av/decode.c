@@ -1,0 +1,212 @@
+/* Decoders: packets to pictures. */
+#include "av/stream.h"
+
+#include <libavcodec/avcodec.h>
+#include <libavutil/log.h>
+
+#include "backend/media/kernels.h"
+#include "base/mem.h"
+#include "media/nal.h"
+
+enum { WAITING_MAX = 16, BITS_MAX = 16 };
+
+static const enum AVCodecID ids[AV_DECODER_KINDS] = {
+        [AV_DECODE_H264] = AV_CODEC_ID_H264,        [AV_DECODE_HEVC] = AV_CODEC_ID_HEVC,
+        [AV_DECODE_MPEG2] = AV_CODEC_ID_MPEG2VIDEO, [AV_DECODE_MPEG4] = AV_CODEC_ID_MPEG4,
+        [AV_DECODE_VP8] = AV_CODEC_ID_VP8,          [AV_DECODE_VP9] = AV_CODEC_ID_VP9,
+        [AV_DECODE_MJPEG] = AV_CODEC_ID_MJPEG,
+};
+
+struct decoder {
+        struct av_stream stream;
+        enum av_decoder which;
+        uint64_t pixels; /* limit of a picture */
+        AVCodecContext *context;
+        AVPacket *packet;
+        AVFrame *waiting[WAITING_MAX]; /* in the order of output */
+        unsigned count;
+};
+
+uint32_t av_decoders(void)
+{
+        uint32_t found = 0;
+        av_log_set_level(AV_LOG_QUIET);
+        for (unsigned i = 0; i < AV_DECODER_KINDS; i++)
+                if (avcodec_find_decoder(ids[i]))
+                        found |= 1u << (AV_DECODERS + i);
+        return found;
+}
+
+static enum codec_result result_of(int error)
+{
+        if (error >= 0)
+                return CODEC_OK;
+        if (error == AVERROR(ENOMEM))
+                return CODEC_NO_MEMORY;
+        if (error == AVERROR(EINVAL)) /* max_pixels */
+                return CODEC_TOO_LARGE;
+        return error == AVERROR_PATCHWELCOME || error == AVERROR(ENOSYS) ? CODEC_FORMAT
+                                                                         : CODEC_DAMAGED;
+}
+
+/* Take pictures until the decoder wants a packet. */
+static enum codec_result take_all(struct decoder *d)
+{
+        for (;;) {
+                if (d->count == WAITING_MAX)
+                        return CODEC_NO_MEMORY;
+                AVFrame *f = av_frame_alloc();
+                if (!f)
+                        return CODEC_NO_MEMORY;
+                int r = avcodec_receive_frame(d->context, f);
+                if (r < 0) {
+                        av_frame_free(&f);
+                        return r == AVERROR(EAGAIN) || r == AVERROR_EOF ? CODEC_OK : result_of(r);
+                }
+                d->waiting[d->count++] = f;
+        }
+}
+
+/* The bits of a sample of 4:2:0, in memory as this device has them; 0: it is another format. */
+static unsigned bits_of(int format)
+{
+        switch (format) {
+        case AV_PIX_FMT_YUV420P:
+        case AV_PIX_FMT_YUVJ420P:
+                return 8;
+        case AV_PIX_FMT_YUV420P9LE:
+                return 9;
+        case AV_PIX_FMT_YUV420P10LE:
+                return 10;
+        case AV_PIX_FMT_YUV420P12LE:
+                return 12;
+        case AV_PIX_FMT_YUV420P14LE:
+                return 14;
+        default:
+                return 0;
+        }
+}
+
+/* Tell large pictures from damage, which libavcodec does not for these codecs. */
+static bool is_too_large(const struct decoder *d, const uint8_t *data, size_t size)
+{
+        const struct codec_limits limits = { .pixels = d->pixels };
+        struct nal n;
+        bool found = false;
+        if (d->which != AV_DECODE_H264 && d->which != AV_DECODE_HEVC)
+                return false;
+        while (!found && nal_next(&data, &size, &n))
+                found = (d->which == AV_DECODE_H264
+                                 ? nal_check_h264(&n, &limits, BITS_MAX)
+                                 : nal_check_hevc(&n, &limits, BITS_MAX)) == CODEC_TOO_LARGE;
+        return found;
+}
+
+/* Decode a copy of the packet: the other process can change its bytes, and the library reads beyond them. */
+static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
+{
+        struct decoder *d = container_of(s, struct decoder, stream);
+        if (r->size > INT32_MAX - AV_INPUT_BUFFER_PADDING_SIZE)
+                return CODEC_DAMAGED;
+        if (av_new_packet(d->packet, (int)r->size) < 0)
+                return CODEC_NO_MEMORY;
+        memcpy(d->packet->data, data, (size_t)r->size);
+        enum codec_result result =
+                is_too_large(d, d->packet->data, (size_t)r->size) ? CODEC_TOO_LARGE : take_all(d);
+        if (result == CODEC_OK)
+                result = result_of(avcodec_send_packet(d->context, d->packet));
+        av_packet_unref(d->packet);
+        if (result == CODEC_OK)
+                result = take_all(d);
+        /* The first packet tells, though its picture may come later. */
+        bool known = d->context->pix_fmt != AV_PIX_FMT_NONE;
+        return result == CODEC_OK && known && !bits_of(d->context->pix_fmt) ? CODEC_FORMAT : result;
+}
+
+static uint8_t *put_plane(uint8_t *to, const AVFrame *f, unsigned plane, size_t row, size_t rows)
+{
+        for (size_t y = 0; y < rows; y++, to += row)
+                memcpy(to, f->data[plane] + (ptrdiff_t)y * f->linesize[plane], row);
+        return to;
+}
+
+static enum codec_result put(struct decoder *d, const AVFrame *f, uint8_t *to, uint64_t room,
+                             struct av_reply *ret)
+{
+        unsigned bits = bits_of(f->format);
+        if (f->width <= 0 || f->height <= 0 || f->decode_error_flags ||
+            f->flags & AV_FRAME_FLAG_CORRUPT)
+                return CODEC_DAMAGED;
+        size_t width = (size_t)f->width, height = (size_t)f->height, sample = bits > 8 ? 2 : 1;
+        if (width > AV_SIDE_MAX || height > AV_SIDE_MAX || width * height > d->pixels)
+                return CODEC_TOO_LARGE;
+        if (!bits)
+                return CODEC_FORMAT;
+        ret->width = (uint32_t)width;
+        ret->height = (uint32_t)height;
+        ret->bits = bits;
+        ret->size = media_picture_size(ret->width, ret->height, bits);
+        if (ret->size > room)
+                return CODEC_TOO_LARGE;
+        size_t half = (width + 1) / 2 * sample, rows = (height + 1) / 2;
+        to = put_plane(to, f, 0, width * sample, height);
+        to = put_plane(to, f, 1, half, rows);
+        (void)put_plane(to, f, 2, half, rows);
+        return CODEC_OK;
+}
+
+static enum codec_result next(struct av_stream *s, uint8_t *to, uint64_t room, struct av_reply *ret)
+{
+        struct decoder *d = container_of(s, struct decoder, stream);
+        if (!d->count)
+                return CODEC_NONE;
+        enum codec_result r = put(d, d->waiting[0], to, room, ret);
+        av_frame_free(&d->waiting[0]);
+        d->count--;
+        memmove(d->waiting, d->waiting + 1, d->count * sizeof(d->waiting[0]));
+        return r;
+}
+
+static enum codec_result flush(struct av_stream *s)
+{
+        struct decoder *d = container_of(s, struct decoder, stream);
+        int r = avcodec_send_packet(d->context, NULL);
+        return r < 0 && r != AVERROR_EOF ? result_of(r) : take_all(d);
+}
+
+static enum codec_result reset(struct av_stream *s)
+{
+        struct decoder *d = container_of(s, struct decoder, stream);
+        while (d->count)
+                av_frame_free(&d->waiting[--d->count]);
+        avcodec_flush_buffers(d->context);
+        return CODEC_OK;
+}
+
+enum codec_result av_decoder_open(const struct av_request *r, struct av_stream **ret)
+{
+        static const struct av_stream_ops ops = { feed, next, flush, reset };
+        const AVCodec *codec = avcodec_find_decoder(ids[r->codec]);
+        struct decoder *d = codec ? mem_zalloc(sizeof(*d)) : NULL;
+        if (!d)
+                return codec ? CODEC_NO_MEMORY : CODEC_FORMAT;
+        d->stream.ops = &ops;
+        d->which = (enum av_decoder)r->codec;
+        d->pixels = r->limit_pixels;
+        d->context = avcodec_alloc_context3(codec);
+        d->packet = av_packet_alloc();
+        enum codec_result result = CODEC_NO_MEMORY;
+        if (d->context && d->packet) {
+                d->context->max_pixels = (int64_t)r->limit_pixels;
+                d->context->thread_count = (int)r->threads;
+                d->context->thread_type =
+                        FF_THREAD_SLICE; /* threads for frames would delay pictures */
+                result = avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
+        }
+        if (result < 0)
+                mem_free(
+                        d); /* the process ends with its first stream, so libavcodec's parts stay */
+        else
+                *ret = &d->stream;
+        return result;
+}

@@ -1,0 +1,266 @@
+#include "av/io/source.h"
+
+#include <string.h>
+
+#include <libavcodec/bsf.h>
+#include <libavdevice/avdevice.h>
+#include <libavformat/avformat.h>
+#include <libavutil/log.h>
+
+#include "backend/media/kernels.h"
+#include "base/mem.h"
+#include "os/clock.h"
+#include "os/thread.h"
+
+#define LAVFI "lavfi:"
+
+#define TIME_MAX (1ll << 50) /* ms */
+
+enum { EACH_MAX_MS = 10000, OPEN_S = 30, WAIT_S = 5, MS = 1000000, EACH_MS = 40, JUMP_MS = 10000 };
+
+struct source {
+        struct av_stream stream;
+        const char *url;
+        uint32_t flags;
+        AVFormatContext *input;
+        AVBSFContext *filter; /* NULL: units stay as they are */
+        AVPacket *packet;
+        bool waiting; /* `packet` is a unit that was not given yet */
+        bool ended, filter_ended;
+        int index;
+        uint64_t deadline_ns;       /* for libavformat's waiting */
+        bool begun, anchored;       /* a unit came; `offset_ms` is known */
+        uint64_t begin_ns, last_ms; /* the clock's time of the first unit; the last unit's time */
+        int64_t offset_ms;          /* from the last unit's time to the time stamps */
+};
+
+void source_prepare(void)
+{
+        av_log_set_level(AV_LOG_QUIET);
+        avdevice_register_all();
+        (void)avformat_network_init();
+}
+
+static int is_late(void *user)
+{
+        const struct source *s = user;
+        return clock_now_ns() > s->deadline_ns;
+}
+
+static int open_input(struct source *s)
+{
+        const AVInputFormat *format = NULL;
+        const char *url = s->url;
+        if (!strncmp(url, LAVFI, strlen(LAVFI))) {
+                format = av_find_input_format("lavfi");
+                url += strlen(LAVFI);
+                if (!format)
+                        return AVERROR_DEMUXER_NOT_FOUND;
+        }
+        s->deadline_ns = clock_now_ns() + OPEN_S * 1000ull * MS;
+        s->input = avformat_alloc_context();
+        if (!s->input)
+                return AVERROR(ENOMEM);
+        s->input->interrupt_callback = (AVIOInterruptCB){ is_late, s };
+        int r = avformat_open_input(&s->input, url, format, NULL);
+        if (r >= 0)
+                r = avformat_find_stream_info(s->input, NULL);
+        if (r >= 0)
+                r = s->index = av_find_best_stream(s->input, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
+        return r;
+}
+
+/* Units of H.264 and HEVC become those of the byte stream format, if they are not. */
+static int open_filter(struct source *s)
+{
+        const AVCodecParameters *p = s->input->streams[s->index]->codecpar;
+        const char *name = p->codec_id == AV_CODEC_ID_H264   ? "h264_mp4toannexb"
+                           : p->codec_id == AV_CODEC_ID_HEVC ? "hevc_mp4toannexb"
+                                                             : NULL;
+        /* The configuration record of MP4 and others begins with its version, which is 1. */
+        if (!name || p->extradata_size < 7 || p->extradata[0] != 1)
+                return 0;
+        int r = av_bsf_alloc(av_bsf_get_by_name(name), &s->filter);
+        if (r >= 0)
+                r = avcodec_parameters_copy(s->filter->par_in, p);
+        if (r < 0)
+                return r;
+        s->filter->time_base_in = s->input->streams[s->index]->time_base;
+        return av_bsf_init(s->filter);
+}
+
+static void close_input(struct source *s)
+{
+        av_bsf_free(&s->filter);
+        avformat_close_input(&s->input);
+        av_packet_unref(s->packet);
+        s->waiting = s->ended = s->filter_ended = false;
+}
+
+static int begin(struct source *s)
+{
+        int r = open_input(s);
+        s->anchored = false;
+        return r < 0 ? r : open_filter(s);
+}
+
+/* Read a packet of the stream. */
+static int read_packet(struct source *s)
+{
+        for (;;) {
+                av_packet_unref(s->packet);
+                int r = av_read_frame(s->input, s->packet);
+                if (r < 0 || s->packet->stream_index == s->index)
+                        return r;
+        }
+}
+
+static int read_unit(struct source *s)
+{
+        if (!s->filter)
+                return read_packet(s);
+        for (;;) {
+                int r = av_bsf_receive_packet(s->filter, s->packet);
+                if (r != AVERROR(EAGAIN))
+                        return r;
+                r = read_packet(s);
+                if (r < 0 && r != AVERROR_EOF)
+                        return r;
+                r = av_bsf_send_packet(s->filter, r < 0 ? NULL : s->packet);
+                if (r < 0)
+                        return r;
+        }
+}
+
+/* Get the next unit into `packet`. AVERROR_EOF: it was the last one. */
+static int take(struct source *s)
+{
+        s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
+        if (s->ended)
+                return AVERROR_EOF;
+        int r = read_unit(s);
+        if (r == AVERROR_EOF && s->flags & AV_LOOP && s->begun) {
+                close_input(s);
+                r = begin(s);
+                s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
+                r = r < 0 ? r : read_unit(s);
+        }
+        s->ended = r == AVERROR_EOF;
+        return r;
+}
+
+/* The time of the unit in ms since the first one. Units come in the order of decoding. Some streams have no time
+ * stamps, or not at each unit, and those of live streams jump. */
+static uint64_t time_of(struct source *s)
+{
+        AVStream *stream = s->input->streams[s->index];
+        AVRational base = s->filter ? s->filter->time_base_out : stream->time_base;
+        AVRational rate = av_guess_frame_rate(s->input, stream, NULL);
+        int64_t each = rate.num > 0 && rate.den > 0 ? 1000ll * rate.den / rate.num : EACH_MS;
+        each = each < EACH_MAX_MS ? each : EACH_MAX_MS;
+        int64_t expected = s->begun ? (int64_t)s->last_ms + each : 0;
+        s->begun = true;
+        int64_t ms = s->packet->dts == AV_NOPTS_VALUE || base.num <= 0 || base.den <= 0
+                             ? INT64_MIN
+                             : av_rescale_q(s->packet->dts, base, (AVRational){ 1, 1000 });
+        if (ms < -TIME_MAX || ms > TIME_MAX)
+                return (uint64_t)expected;
+        int64_t from_expected = ms - expected;
+        if (!s->anchored || from_expected - s->offset_ms > JUMP_MS ||
+            from_expected - s->offset_ms < -JUMP_MS)
+                s->offset_ms = from_expected;
+        s->anchored = true;
+        ms -= s->offset_ms;
+        return ms > (int64_t)s->last_ms ? (uint64_t)ms : s->last_ms;
+}
+
+/* Wait until the unit is due. False: that takes too long for one request. */
+static bool wait_until_due(struct source *s, uint64_t time_ms)
+{
+        uint64_t now = clock_now_ns();
+        if (!s->begin_ns)
+                s->begin_ns = now;
+        uint64_t due = s->begin_ns + time_ms * MS;
+        if (s->flags & AV_FAST || due <= now)
+                return true;
+        bool late = due - now > WAIT_S * 1000ull * MS;
+        (void)thread_sleep(late ? WAIT_S * 1000ull * MS : due - now);
+        return !late;
+}
+
+static uint32_t codec_of(const AVCodecParameters *p)
+{
+        static const enum AVCodecID ids[MEDIA_CODECS_MAX] = {
+                [MEDIA_H264] = AV_CODEC_ID_H264,   [MEDIA_HEVC] = AV_CODEC_ID_HEVC,
+                [MEDIA_AV1] = AV_CODEC_ID_AV1,     [MEDIA_MPEG2] = AV_CODEC_ID_MPEG2VIDEO,
+                [MEDIA_MPEG4] = AV_CODEC_ID_MPEG4, [MEDIA_VP8] = AV_CODEC_ID_VP8,
+                [MEDIA_VP9] = AV_CODEC_ID_VP9,     [MEDIA_MJPEG] = AV_CODEC_ID_MJPEG,
+        };
+        if (p->codec_id == AV_CODEC_ID_RAWVIDEO)
+                return p->format == AV_PIX_FMT_YUV420P ? AV_RAW : 0;
+        for (uint32_t i = 0; i < MEDIA_CODECS_MAX; i++)
+                if (ids[i] == p->codec_id)
+                        return i + 1;
+        return 0;
+}
+
+static enum codec_result next(struct av_stream *stream, uint8_t *to, uint64_t room,
+                              struct av_reply *ret)
+{
+        struct source *s = container_of(stream, struct source, stream);
+        if (!s->waiting) {
+                int r = take(s);
+                if (r == AVERROR_EOF)
+                        ret->flags = AV_END;
+                if (r == AVERROR_EOF || r == AVERROR(EAGAIN) || r == AVERROR_EXIT)
+                        return CODEC_NONE;
+                if (r < 0)
+                        return r == AVERROR(ENOMEM) ? CODEC_NO_MEMORY : CODEC_DAMAGED;
+                s->last_ms = time_of(s);
+                s->waiting = true;
+        }
+        if (!wait_until_due(s, s->last_ms))
+                return CODEC_NONE;
+        const AVCodecParameters *p = s->input->streams[s->index]->codecpar;
+        ret->size = s->packet->size > 0 ? (uint64_t)s->packet->size : 0;
+        ret->width = p->width > 0 ? (uint32_t)p->width : 0;
+        ret->height = p->height > 0 ? (uint32_t)p->height : 0;
+        ret->codec = codec_of(p);
+        ret->flags = s->packet->flags & AV_PKT_FLAG_KEY ? AV_KEY : 0;
+        ret->time_ms = s->last_ms;
+        bool fits = ret->size && ret->size <= room;
+        if (fits)
+                memcpy(to, s->packet->data, (size_t)ret->size);
+        av_packet_unref(s->packet);
+        s->waiting = false;
+        return fits ? CODEC_OK : CODEC_TOO_LARGE;
+}
+
+static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
+{
+        (void)s, (void)r, (void)data;
+        return CODEC_DAMAGED;
+}
+
+static enum codec_result refuse(struct av_stream *s)
+{
+        (void)s;
+        return CODEC_DAMAGED;
+}
+
+enum codec_result source_open(const struct av_server *server, const struct av_request *r,
+                              struct av_stream **ret)
+{
+        static const struct av_stream_ops ops = { feed, next, refuse, refuse };
+        static struct source s; /* a process has one */
+        if (r->kind != AV_SOURCE)
+                return CODEC_DAMAGED;
+        s = (struct source){ .stream.ops = &ops, .url = server->url, .flags = r->flags };
+        s.packet = av_packet_alloc();
+        if (!s.packet)
+                return CODEC_NO_MEMORY;
+        if (begin(&s) < 0)
+                return CODEC_FORMAT;
+        *ret = &s.stream;
+        return CODEC_OK;
+}

@@ -1,0 +1,18 @@
+/* The loop of a process with one stream: requests from a socket (backend/media/av_message.h). One thread. */
+#ifndef SPANCL_AV_SERVE_H
+#define SPANCL_AV_SERVE_H
+
+#include "av/stream.h"
+
+struct av_server {
+        uint32_t codecs; /* for AV_HELLO */
+        /* Open a stream for a request that av_request_check has passed. */
+        enum codec_result (*open)(const struct av_server *s, const struct av_request *r,
+                                  struct av_stream **ret);
+        const char *url; /* of a source */
+};
+
+/* Serve until the other side is gone, or does not keep to the protocol. */
+void av_serve(int socket, const struct av_server *server);
+
+#endif

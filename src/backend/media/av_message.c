@@ -1,0 +1,66 @@
+#include "backend/media/av_message.h"
+
+#include <string.h>
+
+#include "backend/media/kernels.h"
+
+static enum codec_result check_encoder(const struct av_request *r)
+{
+        if (r->codec >= AV_ENCODERS || r->pixels >= AV_PIXELS || !r->rate ||
+            r->rate > AV_RATE_MAX || r->kbits > AV_KBITS_MAX || r->quality > AV_QUALITY_MAX)
+                return CODEC_DAMAGED;
+        if (!r->width || !r->height)
+                return CODEC_DAMAGED;
+        if (r->width > AV_SIDE_MAX || r->height > AV_SIDE_MAX ||
+            (uint64_t)r->width * r->height > r->limit_pixels)
+                return CODEC_TOO_LARGE;
+        return r->in_room < av_picture_size(r->width, r->height, (enum av_pixels)r->pixels)
+                       ? CODEC_DAMAGED
+                       : CODEC_OK;
+}
+
+static enum codec_result check_open(const struct av_request *r)
+{
+        if (!r->threads || r->threads > AV_THREADS_MAX || !r->limit_pixels ||
+            r->limit_pixels > AV_PIXELS_MAX)
+                return CODEC_DAMAGED;
+        if (!r->in_room || r->in_room > av_packet_max(AV_PIXELS_MAX) || !r->out_room ||
+            r->out_room > av_decoded_max(AV_PIXELS_MAX))
+                return CODEC_DAMAGED;
+        if (r->kind == AV_SOURCE)
+                return memchr(r->name, 0, sizeof(r->name)) && *r->name ? CODEC_OK : CODEC_DAMAGED;
+        if (r->kind == AV_ENCODER)
+                return check_encoder(r);
+        return r->codec < AV_DECODER_KINDS ? CODEC_OK : CODEC_DAMAGED;
+}
+
+enum codec_result av_request_check(const struct av_request *r, bool open)
+{
+        switch (r->kind) {
+        case AV_HELLO:
+                return CODEC_OK;
+        case AV_ENCODER:
+        case AV_DECODER:
+        case AV_SOURCE:
+                return open ? CODEC_DAMAGED : check_open(r);
+        case AV_FEED:
+        case AV_NEXT:
+        case AV_FLUSH:
+        case AV_RESET:
+                return open ? CODEC_OK : CODEC_DAMAGED;
+        default:
+                return CODEC_DAMAGED;
+        }
+}
+
+enum codec_result av_reply_check(const struct av_reply *r, const struct av_request *open)
+{
+        if (!r->size || r->size > open->out_room)
+                return CODEC_LOST;
+        if (open->kind != AV_DECODER)
+                return CODEC_OK;
+        if (!r->width || !r->height || r->width > AV_SIDE_MAX || r->height > AV_SIDE_MAX ||
+            (uint64_t)r->width * r->height > open->limit_pixels || r->bits < 8 || r->bits > 16)
+                return CODEC_LOST;
+        return r->size == media_picture_size(r->width, r->height, r->bits) ? CODEC_OK : CODEC_LOST;
+}

@@ -1,0 +1,155 @@
+/* The kernel org.spancl.source. */
+#include <string.h>
+
+#include "backend/media/sources.h"
+#include "backend/media/stream.h"
+#include "base/mem.h"
+
+enum { UNIT, UNIT_SIZE, STATUS, STREAM, NAME, FLAGS };
+
+enum { KNOWN_FLAGS = MEDIA_RESET | MEDIA_LOOP | MEDIA_FAST };
+
+struct source {
+        struct media_stream common;
+        bool open;
+        bool held; /* the unit of `reply` did not fit into a buffer */
+        struct av_process process;
+        struct av_reply reply;
+        uint32_t units;
+};
+
+static void source_end(struct source *s)
+{
+        if (s->open) {
+                av_process_end(&s->process);
+                media_stream_uncount(s->common.media);
+        }
+        s->open = s->held = false;
+        s->units = 0;
+}
+
+static void source_free(void *data)
+{
+        struct source *s = data;
+        source_end(s);
+        media_detach(&s->common);
+}
+
+/* Make the request that opens the source of these arguments. CL_INVALID_VALUE. */
+static cl_int make_request(const struct registry_launch *l, const struct media *media,
+                           struct av_request *ret)
+{
+        const struct registry_value *name = &l->args[NAME];
+        const struct codec_limits *limits = &media->settings.limits;
+        uint32_t flags = media_value(l, FLAGS);
+        *ret = (struct av_request){
+                .kind = AV_SOURCE,
+                .threads = 1,
+                .limit_pixels = (uint32_t)limits->pixels,
+                .in_room = 1,
+                .out_room = av_packet_max(limits->pixels),
+                .flags = (flags & MEDIA_LOOP ? AV_LOOP : 0) | (flags & MEDIA_FAST ? AV_FAST : 0),
+        };
+        if (flags & ~(uint32_t)KNOWN_FLAGS || !name->data)
+                return CL_INVALID_VALUE;
+        /* A copy: the buffer's bytes may change. It may also end without a NUL. */
+        memcpy(ret->name, name->data,
+               name->size < sizeof(ret->name) ? name->size : sizeof(ret->name));
+        void *end = memchr(ret->name, 0, sizeof(ret->name));
+        if (!end || end == ret->name)
+                return CL_INVALID_VALUE;
+        memset(end, 0, sizeof(ret->name) - (size_t)((char *)end - ret->name));
+        return CL_SUCCESS;
+}
+
+static cl_int source_begin(struct source *s, const struct av_request *r)
+{
+        struct media *media = s->common.media;
+        if (!media_stream_count(media))
+                return CL_OUT_OF_RESOURCES;
+        enum codec_result result = media_source_open(r, &s->process);
+        s->open = result == CODEC_OK;
+        if (!s->open)
+                media_stream_uncount(media);
+        return media_status(result);
+}
+
+static cl_int run_stream(const struct registry_launch *l, struct source *s,
+                         uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+{
+        const struct registry_value *unit = &l->args[UNIT];
+        struct av_request r;
+        cl_int status = make_request(l, s->common.media, &r);
+        if (status < 0)
+                return status;
+        if (media_value(l, FLAGS) & MEDIA_RESET)
+                source_end(s);
+        if (!s->open)
+                status = source_begin(s, &r);
+        else if (memcmp(&s->process.open, &r, sizeof(r)) != 0)
+                status = CL_INVALID_VALUE;
+        if (status < 0)
+                return status;
+        enum codec_result result = CODEC_OK;
+        if (!s->held)
+                result = av_process_call(&s->process, &(struct av_request){ .kind = AV_NEXT },
+                                         &s->reply);
+        words[MEDIA_PICTURES] = s->units;
+        if (result != CODEC_OK) {
+                words[MEDIA_RESULT] = s->reply.flags & AV_END ? MEDIA_END : MEDIA_AGAIN;
+                if (s->process.socket < 0)
+                        source_end(s); /* the next command opens it anew */
+                return media_status(result);
+        }
+        words[MEDIA_WIDTH] = s->reply.width;
+        words[MEDIA_HEIGHT] = s->reply.height;
+        words[MEDIA_FORMAT] = s->reply.codec;
+        words[MEDIA_IS_KEY] = s->reply.flags & AV_KEY ? 1 : 0;
+        words[MEDIA_BYTES] = (uint32_t)s->reply.size;
+        words[MEDIA_TIME] = (uint32_t)s->reply.time_ms;
+        s->held = !unit->data || unit->size < s->reply.size;
+        if (s->held)
+                return CL_INVALID_BUFFER_SIZE;
+        memcpy(unit->data, av_process_out(&s->process), (size_t)s->reply.size);
+        words[MEDIA_PICTURES] = ++s->units;
+        words[MEDIA_RESULT] = MEDIA_PICTURE;
+        *ret_size = s->reply.size;
+        return CL_SUCCESS;
+}
+
+static cl_int run(const struct registry_launch *l)
+{
+        const struct registry_value *status = &l->args[STATUS], *size = &l->args[UNIT_SIZE];
+        uint32_t words[MEDIA_STATUS_WORDS] = { 0 };
+        if (l->global[0] * l->global[1] * l->global[2] != 1)
+                return CL_INVALID_GLOBAL_WORK_SIZE;
+        if (!l->args[STREAM].data || !l->args[STREAM].attachment)
+                return CL_INVALID_MEM_OBJECT;
+        if (!status->data || status->size < sizeof(words) ||
+            (size->data && size->size < sizeof(uint64_t)))
+                return CL_INVALID_BUFFER_SIZE;
+        struct media_stream *found;
+        cl_int r = media_attach(l->args[STREAM].attachment, sizeof(struct source), source_free,
+                                l->user, &found);
+        if (r < 0)
+                return r;
+        uint64_t bytes = 0;
+        lock_take(&found->lock);
+        r = run_stream(l, container_of(found, struct source, common), words, &bytes);
+        lock_release(&found->lock);
+        return media_finish(status, size, words, bytes, r);
+}
+
+const struct registry_kernel media_source_kernel = {
+        .name = "org.spancl.source",
+        .doc = "Read the next unit of a stream that the server names.",
+        .run = run,
+        .args = {
+                [UNIT] = { "unit", "uchar*", 1, true, REGISTRY_OUT },
+                [UNIT_SIZE] = { "unit_size", "ulong*", 8, true, REGISTRY_OUT },
+                [STATUS] = { "status", "uint*", 4, true, REGISTRY_OUT },
+                [STREAM] = { "stream", "uchar*", 1, true, REGISTRY_INOUT },
+                [NAME] = { "name", "uchar*", 1, true, REGISTRY_IN },
+                [FLAGS] = { "flags", "uint", 4, false, REGISTRY_IN },
+        },
+};

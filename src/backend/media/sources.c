@@ -1,0 +1,34 @@
+#include "backend/media/sources.h"
+
+#include "os/file.h"
+#include "os/lock.h"
+
+/* The lock is held for a request to media-io, which answers at once. */
+static struct {
+        struct lock lock;
+        int socket;
+} shared = { .lock = LOCK_INIT, .socket = -1 };
+
+void media_sources_use(int socket)
+{
+        lock_take(&shared.lock);
+        if (shared.socket >= 0)
+                (void)file_close(shared.socket);
+        shared.socket = socket;
+        lock_release(&shared.lock);
+}
+
+enum codec_result media_source_open(const struct av_request *open, struct av_process *ret)
+{
+        struct av_reply reply;
+        int stream = -1;
+        lock_take(&shared.lock);
+        bool ok = shared.socket >= 0 && av_call(shared.socket, open, -1, &reply, &stream);
+        lock_release(&shared.lock);
+        if (ok && reply.result == CODEC_OK && stream >= 0)
+                return av_process_adopt(stream, open, ret);
+        if (stream >= 0)
+                (void)file_close(stream);
+        return ok && reply.result < 0 && reply.result > CODEC_LOST ? (enum codec_result)reply.result
+                                                                   : CODEC_LOST;
+}
