@@ -78,6 +78,7 @@ struct client {
                 bool watchers_fail;                        /* the same */
                 unsigned count;                            /* servers that are disconnected */
         } disconnected GUARDED_BY(client_held);
+        uint64_t idle_ns GUARDED_BY(client_held); /* link/idle.c: struct client_params */
         /* link/new_session.c */
         struct {
                 bool due;            /* to be tried again by servers_begin_sessions */
