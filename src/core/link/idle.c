@@ -45,12 +45,13 @@ static bool is_asked(const struct server *s) REQUIRES(client_held)
 static bool is_quiet(const struct server *s) REQUIRES(client_held)
 {
         return s->state == SERVER_UP && !s->lost_status && !s->receiving && !s->sending.backlog &&
-               !is_asked(s);
+               !is_asked(s) && is_unused(s);
 }
 
 uint64_t servers_end_unused(struct client *c)
 {
         uint64_t next = UINT64_MAX, now = client_now_ns(c);
+        bool polled = false;
         for (unsigned i = 0; i < c->server_count && c->idle_ns && c->connected && !c->closing;
              i++) {
                 struct server *s = c->servers[i];
@@ -61,6 +62,10 @@ uint64_t servers_end_unused(struct client *c)
                 if (!s->idle.unused_ns)
                         s->idle.unused_ns = now;
                 uint64_t at = s->idle.unused_ns + c->idle_ns;
+                if (now >= at && !polled) { /* perhaps nobody has received for long */
+                        polled = true;
+                        client_poll(c);
+                }
                 if (now >= at && is_quiet(s)) {
                         log_info("client", "nothing uses the server %s: its session ends",
                                  server_name(s));
@@ -135,7 +140,7 @@ void devices_begin_use(struct client *c, const cl_device_id *devices, cl_uint co
 {
         struct use u = { devices, count };
         for (cl_uint i = 0; i < count; i++)
-                if (newest(devices[i])->state == SERVER_IDLE)
+                if (!devices[i]->parent && newest(devices[i])->state == SERVER_IDLE)
                         server_begin_again(newest(devices[i]));
         if (is_decided(&u))
                 return;
