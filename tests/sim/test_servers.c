@@ -364,7 +364,7 @@ TEST(an_idle_server_that_is_gone_is_not_available_when_it_is_used_until_it_is_ba
                 assert_false(is_available(s.devices[0]));
                 assert_true(is_available(s.devices[1]));
                 run_until_idle(&s, 0);
-                /* Who watches a device hears of its loss. */
+                /* An application that watches a device hears of its loss. */
                 sim_restart_server(s.sim, 0, NULL);
                 assert_int_equal(
                         clSetDeviceAvailabilityCallbackSPANCL(s.devices[1], on_change, &calls),

@@ -66,7 +66,7 @@ uint64_t servers_end_unused(struct client *c)
                         polled = true;
                         client_poll(c);
                 }
-                if (now >= at && is_quiet(s)) {
+                if (now >= at && is_unused(s) && is_quiet(s)) {
                         log_info("client", "nothing uses the server %s: its session ends",
                                  server_name(s));
                         s->idle.close_ns = now + CLOSE_NS;

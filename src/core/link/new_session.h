@@ -17,8 +17,8 @@ void server_begin_session(struct server *s) REQUIRES(client_held);
 SP_NODISCARD int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
         REQUIRES(client_held);
 /* Begin another session with the server, which has another address now. `s` is the newest session;
- * it ends if it has not. An idle server stays idle. If it was not reached yet, it goes on at the other address. Errors as
- * above. */
+ * it ends if it has not. An idle server stays idle. If it was not reached yet, it goes on at the
+ * other address. Errors as above. */
 SP_NODISCARD int server_move(struct server *s, const struct server_spec *spec)
         REQUIRES(client_held);
 /* May another session follow this one, the newest, if it ends? */
