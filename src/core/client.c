@@ -375,7 +375,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->disconnected.watchers_fail = params->watchers_fail;
         c->svm.managed = params->managed_svm;
         c->disconnected.answer_ns = params->answer_ns;
-        c->idle.after_ns = params->idle_ns;
+        c->sessions.idle_ns = params->idle_ns;
         list_init(&c->contexts);
         list_init(&c->progress.deferred);
         list_init(&c->events.followers);

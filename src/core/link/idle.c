@@ -45,15 +45,15 @@ static bool is_asked(const struct server *s) REQUIRES(client_held)
 static bool is_quiet(const struct server *s) REQUIRES(client_held)
 {
         return s->state == SERVER_UP && !s->lost_status && !s->receiving && !s->sending.backlog &&
-               !s->client->idle.waiters && !is_asked(s) && is_unused(s);
+               !s->client->sessions.waiters && !is_asked(s) && is_unused(s);
 }
 
 uint64_t servers_end_unused(struct client *c)
 {
         uint64_t next = UINT64_MAX, now = client_now_ns(c);
         bool polled = false;
-        for (unsigned i = 0; i < c->server_count && c->idle.after_ns && c->connected && !c->closing;
-             i++) {
+        for (unsigned i = 0;
+             i < c->server_count && c->sessions.idle_ns && c->connected && !c->closing; i++) {
                 struct server *s = c->servers[i];
                 if (!is_unused(s)) {
                         s->idle.unused_ns = 0;
@@ -61,7 +61,7 @@ uint64_t servers_end_unused(struct client *c)
                 }
                 if (!s->idle.unused_ns)
                         s->idle.unused_ns = now;
-                uint64_t at = s->idle.unused_ns + c->idle.after_ns;
+                uint64_t at = s->idle.unused_ns + c->sessions.idle_ns;
                 if (now >= at && !polled) { /* perhaps nobody has received for long */
                         polled = true;
                         client_poll(c);
@@ -73,7 +73,7 @@ uint64_t servers_end_unused(struct client *c)
                         server_idle(s);
                         continue;
                 }
-                at = now < at ? at : now + c->idle.after_ns;
+                at = now < at ? at : now + c->sessions.idle_ns;
                 next = at < next ? at : next;
         }
         return next;
@@ -81,7 +81,7 @@ uint64_t servers_end_unused(struct client *c)
 
 void servers_unused(struct client *c)
 {
-        if (!c->idle.after_ns)
+        if (!c->sessions.idle_ns)
                 return;
         progress_wake(c);
         if (c->wait.progress_pumping && c->wait.sleeping)
@@ -144,9 +144,9 @@ void devices_begin_use(struct client *c, const cl_device_id *devices, cl_uint co
                         server_begin_again(newest(devices[i]));
         if (is_decided(&u))
                 return;
-        c->idle.waiters++; /* a session stays until the call has used it */
+        c->sessions.waiters++; /* a session stays until the call has used it */
         client_wait(c, is_decided, &u);
-        c->idle.waiters--;
+        c->sessions.waiters--;
         for (cl_uint i = 0; i < count; i++)
                 set_unreached(newest(devices[i])->sessions.first);
 }
