@@ -27,7 +27,7 @@ static const struct {
           .added = svm_server_added,
           .replaced = svm_server_replaced,
           .uses = svm_uses },
-        { .settled = storage_settle, .replaced = storage_server_replaced, .uses = storage_uses },
+        { .settled = storage_settle, .uses = storage_uses },
         { .lost = peers_server_lost },
         { .lost = requests_server_lost },
         { .lost = storage_server_lost },

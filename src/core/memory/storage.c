@@ -47,25 +47,17 @@ void storage_settle(struct client *c)
         }
 }
 
-/* The arena's session has ended, and no buffer uses it any more: another server may have one. */
-static void settle_again(struct client *c) REQUIRES(client_held)
+static void forget(struct client *c) REQUIRES(client_held)
 {
         storage_fini(c);
         c->arena = (struct arena){ .fd = -1 };
-        storage_settle(c);
 }
 
 void storage_server_lost(struct server *s, const struct server_loss *loss)
 {
         struct client *c = s->client;
         if (c->arena.server == s && !c->arena.used)
-                settle_again(c);
-}
-
-void storage_server_replaced(struct server *s)
-{
-        if (!s->client->arena.server)
-                storage_settle(s->client);
+                forget(c);
 }
 
 bool storage_uses(const struct server *s)
@@ -127,8 +119,12 @@ struct storage *storage_new(cl_context x, size_t size)
         struct client *c = x->client;
         struct arena *m = &c->arena;
         struct range at;
-        if (m->server && m->server->state == SERVER_LOST && !m->used)
-                settle_again(c);
+        /* The arena's session has ended, and no buffer uses it any more: another server may have
+         * one, or the same one again. Not before: by now the sessions of the context have begun. */
+        if (size >= STORAGE_MIN && (!m->server || (m->server->state == SERVER_LOST && !m->used))) {
+                forget(c);
+                storage_settle(c);
+        }
         uint64_t whole =
                 ((uint64_t)size + STORAGE_SLACK + VM_GRANULE - 1) / VM_GRANULE * VM_GRANULE;
         if (size < STORAGE_MIN || whole < size || !m->server || !server_session(m->server) ||
