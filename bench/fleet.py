@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A client with 1 to 256 servers: the time of its first query of devices, its memory, and a round trip beside idle
-servers. All servers are one process (bench_fleet), so the figures are the client's."""
+"""A client with 1 to 256 servers: the time of its first query of devices, its memory, and a round trip beside servers
+that nothing uses, while they have sessions and afterwards; and the time until an idle server has one again. All servers are one process (bench_fleet), so the figures are the client's."""
 
 import argparse
 import json
@@ -33,16 +33,19 @@ def main():
     parser.add_argument("--build", type=Path, default="build/release")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    print("| servers | devices of each | first query, ms | second, us | KiB for each server: resident | allocated | read of 4 bytes, us |")
-    print("|---|---|---|---|---|---|---|")
+    print("| servers | devices of each | first query, ms | second, us | KiB for each server: resident | allocated | "
+          "read of 4 bytes, us | idle: resident | allocated | read of 4 bytes, us | context, ms |")
+    print("|---" * 11 + "|")
     for devices in (1, 2):
         base = None
         for count in COUNTS:
             r = measure(args.build.resolve(), count, devices, args.rounds)
             base = base or r
-            kib = [(r[k] - base[k]) / (count - 1) if count > 1 else r[k] for k in ("memory_kib", "heap_kib")]
+            kib = [(r[k] - base[k]) / (count - 1) if count > 1 else r[k]
+                   for k in ("memory_kib", "heap_kib", "idle_memory_kib", "idle_heap_kib")]
             print(f"| {count} | {devices} | {r['first_ms']:.1f} | {r['second_us']:.1f} | {kib[0]:.1f} | {kib[1]:.1f} | "
-                  f"{r['read_4_us']:.1f} |", flush=True)
+                  f"{r['read_4_us']:.1f} | {kib[2]:.1f} | {kib[3]:.1f} | {r['idle_read_4_us']:.1f} | "
+                  f"{r['again_ms']:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

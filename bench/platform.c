@@ -1,6 +1,7 @@
 /* Measures a platform with many servers: the first query of devices, the client's memory, and a round trip on one
- * device while the others are idle. The queries that follow have to give the same devices. Devices are of the type
- * "custom", as bench_fleet has them. Prints one JSON object. */
+ * device while nothing uses the others; the memory and the round trip again when their sessions have ended
+ * (SPANCL_IDLE), and the time until a context on the last device begins one. The queries that follow have to give the
+ * same devices. Devices are of the type "custom", as bench_fleet has them. Prints one JSON object. */
 #include "opencl.h"
 
 #include <malloc.h>
@@ -8,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEVICES_MAX = 2048, ROUNDS = 2000 };
+enum { DEVICES_MAX = 2048, ROUNDS = 2000, IDLE_S = 3 };
 
 static double now_us(void)
 {
@@ -33,6 +34,18 @@ static long resident(void)
                 exit(1);
         fclose(f);
         return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static double round_trip(cl_command_queue queue, cl_mem m, cl_int value)
+{
+        double begin = now_us();
+        for (int i = 0; i < ROUNDS; i++) {
+                cl_int back = 0;
+                CHECK(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(back), &back, 0, NULL,
+                                          NULL));
+                check(back == value ? CL_SUCCESS : CL_INVALID_VALUE, "the value");
+        }
+        return (now_us() - begin) / ROUNDS;
 }
 
 int main(void)
@@ -60,19 +73,22 @@ int main(void)
         cl_mem m = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof(value), NULL, &err);
         check(err, "clCreateBuffer");
         CHECK(clEnqueueWriteBuffer(queue, m, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL));
+        double trip = round_trip(queue, m, value);
+        sleep(IDLE_S);
+        long idle_grown = resident() - before, idle_heap = allocated() - heap_before;
+        double idle_trip = round_trip(queue, m, value);
         begin = now_us();
-        for (int i = 0; i < ROUNDS; i++) {
-                cl_int back = 0;
-                CHECK(clEnqueueReadBuffer(queue, m, CL_TRUE, 0, sizeof(back), &back, 0, NULL,
-                                          NULL));
-                check(back == value ? CL_SUCCESS : CL_INVALID_VALUE, "the value");
-        }
-        double trip = (now_us() - begin) / ROUNDS;
+        cl_context late = clCreateContext(NULL, 1, &devices[count - 1], NULL, NULL, &err);
+        check(err, "clCreateContext on an idle server");
+        double again_us = now_us() - begin;
+        CHECK(clReleaseContext(late));
         CHECK(clReleaseMemObject(m));
         CHECK(clReleaseCommandQueue(queue));
         CHECK(clReleaseContext(context));
         printf("{\"devices\": %u, \"first_ms\": %.1f, \"second_us\": %.1f, \"memory_kib\": %ld, "
-               "\"heap_kib\": %ld, \"read_4_us\": %.1f}\n",
-               count, first / 1e3, second, grown, heap, trip);
+               "\"heap_kib\": %ld, \"read_4_us\": %.1f, \"idle_memory_kib\": %ld, "
+               "\"idle_heap_kib\": %ld, \"idle_read_4_us\": %.1f, \"again_ms\": %.1f}\n",
+               count, first / 1e3, second, grown, heap, trip, idle_grown, idle_heap, idle_trip,
+               again_us / 1e3);
         return 0;
 }

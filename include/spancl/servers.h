@@ -43,9 +43,9 @@ CL_API_ENTRY cl_int CL_API_CALL clAddServersSPANCL(cl_platform_id platform, cons
 CL_API_ENTRY cl_int CL_API_CALL clRemoveServersSPANCL(cl_platform_id platform, const char *servers);
 
 /* Get the servers: configured ones, found ones and added ones. The value is a text with one line for each,
- * "NAME\tSTATE\tDEVICES\n", and a NUL. STATE is connecting, connected, disconnected, lost or gone (removed, but
- * used by a context); DEVICES is a number. Other fields may follow in later versions. Size and value are as in
- * clGetPlatformInfo.
+ * "NAME\tSTATE\tDEVICES\n", and a NUL. STATE is connecting, connected, disconnected, idle (no context uses it:
+ * SPANCL_IDLE), lost or gone (removed, but used by a context); DEVICES is a number. Other fields may follow in
+ * later versions. Size and value are as in clGetPlatformInfo.
  *
  * CL_INVALID_PLATFORM
  * CL_INVALID_VALUE      param_value is not NULL and param_value_size is too small.

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/context.h"
 #include "core/device.h"
+#include "core/link/idle.h"
 
 /* CL_INVALID_PROPERTY if a name is not supported, its value is not valid, or a name comes twice;
  * CL_INVALID_PLATFORM if the platform is not valid. *ret_platform is NULL if none is named. */
@@ -89,6 +90,7 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContext(
 
         cl_context x = NULL;
         client_lock(c);
+        devices_begin_use(c, unique, count);
         /* CL_DEVICE_NOT_AVAILABLE if a device is currently not available. */
         for (cl_uint i = 0; i < count; i++) {
                 if (!device_is_available(unique[i]))
@@ -144,6 +146,7 @@ clCreateContextFromType(const cl_context_properties *properties, cl_device_type 
         if (e == CL_SUCCESS) {
                 struct client *c = devices[0]->client;
                 client_lock(c);
+                devices_begin_use(c, devices, count);
                 for (cl_uint i = 0; i < count; i++) {
                         if (device_is_available(devices[i]))
                                 devices[available++] = devices[i];

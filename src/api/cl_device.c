@@ -279,7 +279,7 @@ CL_API_ENTRY cl_int CL_API_CALL clCreateSubDevices(cl_device_id in_device,
         cl_device_id *made = NULL;
         cl_uint count = 0;
         client_lock(c);
-        e = device_partition(device_present(in_device), properties, property_count, &made, &count);
+        e = device_partition(in_device, properties, property_count, &made, &count);
         /* "CL_INVALID_VALUE if out_devices is not NULL and num_devices is less than the number of
          * sub-devices created by the partition scheme." */
         bool keep = out_devices && num_devices >= count;

@@ -13,6 +13,7 @@
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
 #include "core/link/found_sources.h"
+#include "core/link/idle.h"
 #include "core/link/io.h"
 #include "core/link/server.h"
 #include "core/memory/migration.h"
@@ -329,6 +330,7 @@ void client_devices(struct client *c, cl_device_id const **ret, cl_uint *ret_cou
                 order_devices(c);
                 c->connected = true;
                 client_changed(c);
+                servers_unused(c);
         }
         if (!list_empty(&c->found.all)) { /* their servers come and go while nobody waits */
                 client_poll(c);
@@ -379,6 +381,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->disconnected.watchers_fail = params->watchers_fail;
         c->svm.managed = params->managed_svm;
         c->disconnected.answer_ns = params->answer_ns;
+        c->sessions.idle_ns = params->idle_ns;
         list_init(&c->contexts);
         list_init(&c->progress.deferred);
         list_init(&c->events.followers);
@@ -516,6 +519,8 @@ struct client *client_get(void)
                         .io = &client_io_loop,
                         .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
+                        /* A timeline has the records of the sessions that are there at the end. */
+                        .idle_ns = trace_is_on() ? 0 : config_number(CONFIG_client_idle) * 1000000,
                         .wait_ns = on_loss == CONFIG_WAIT_AUTO ? UINT64_MAX : on_loss,
                         .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
                         .managed_svm = config_number(CONFIG_svm) != 0,

@@ -27,6 +27,8 @@ struct client_params {
         size_t spec_count;
         uint64_t
                 reconnect_ns; /* a server whose connection is lost is tried again for so long; 0: not */
+        uint64_t
+                idle_ns; /* sessions that nothing has used for so long end (link/idle.h); 0: none does */
         uint64_t answer_ns;  /* session_tick's limit for servers of other processes; 0: none */
         uint64_t wait_ns;    /* and calls that need it wait for so long, then they fail */
         bool watchers_fail;  /* but at once when the application watches a device (device_watch) */

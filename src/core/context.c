@@ -6,6 +6,7 @@
 #include "core/client.h"
 #include "core/device.h"
 #include "core/handle.h"
+#include "core/link/idle.h"
 #include "core/link/listeners.h"
 #include "core/link/server.h"
 #include "core/memory/svm.h"
@@ -121,6 +122,7 @@ void context_unhold(cl_context x)
                 x->devices[i]->server->used--;
                 device_unhold(x->devices[i]);
         }
+        servers_unused(x->client);
         x->h.type = 0; /* "this context is no longer valid" in its callbacks */
         if (!x->destructors) {
                 destroy(x);

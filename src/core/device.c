@@ -7,6 +7,7 @@
 #include "core/command/khr_command_buffer.h"
 #include "core/device_place.h"
 #include "core/handle.h"
+#include "core/link/idle.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/memory/content_size.h"
@@ -681,6 +682,7 @@ void device_unhold(cl_device_id d)
         if (session && session_send(session, device_release, .device = d->index) == 0)
                 server_kick(d->server);
         device_free(d);
+        servers_unused(parent->client);
         device_unhold(parent);
 }
 
@@ -782,6 +784,8 @@ cl_int device_partition(cl_device_id d, const cl_device_partition_property *prop
                         size_t property_count, cl_device_id **ret, cl_uint *ret_count)
 {
         struct client *c = d->client;
+        devices_begin_use(c, &d, 1);
+        d = device_present(d);
         struct session *session = server_session(d->server);
         struct request q = { 0 };
         uint64_t values[WIRE_DEVICES_MAX];

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/client.h"
 #include "core/link/disconnected.h"
+#include "core/link/idle.h"
 #include "core/link/new_session.h"
 #include "core/link/server.h"
 #include "trace/trace.h"
@@ -28,7 +29,8 @@ static bool must_pump(const struct client *c) REQUIRES(client_held)
         for (unsigned i = 0; i < c->server_count; i++)
                 if ((c->servers[i]->state == SERVER_UP && c->servers[i]->sending.backlog) ||
                     c->servers[i]->state == SERVER_DISCONNECTED ||
-                    (c->servers[i]->state == SERVER_NEW && c->servers[i]->link))
+                    ((c->servers[i]->state == SERVER_NEW || c->servers[i]->state == SERVER_IDLE) &&
+                     c->servers[i]->link))
                         return true;
         return false;
 }
@@ -70,10 +72,11 @@ static bool run_deferred(struct client *c) REQUIRES(client_held)
         return true;
 }
 
-static void nap(struct client *c, uint64_t ns) REQUIRES(client_held)
+/* Not longer than until `at_ns`. */
+static void nap(struct client *c, uint64_t ns, uint64_t at_ns) REQUIRES(client_held)
 {
         uint64_t until = c->io->now_ns(c->io_user) + ns;
-        client_sleep(c, &c->progress.cond, until);
+        client_sleep(c, &c->progress.cond, until < at_ns ? until : at_ns);
 }
 
 static void *progress_run(void *user)
@@ -88,10 +91,10 @@ static void *progress_run(void *user)
                         continue;
                 }
                 servers_begin_sessions(c);
+                uint64_t unused = servers_end_unused(c);
                 if (must_pump(c)) {
                         uint64_t since = unsent_since(c);
-                        client_pump(c, true, NULL, NULL,
-                                    since ? since + PROGRESS_NAP_NS : UINT64_MAX);
+                        client_pump(c, true, NULL, NULL, since ? since + PROGRESS_NAP_NS : unused);
                         naps = 0;
                         continue;
                 }
@@ -108,15 +111,16 @@ static void *progress_run(void *user)
                 if (naps < PROGRESS_NAPS) {
                         nap(c,
                             PROGRESS_NAP_NS
-                                    << (naps < PROGRESS_NAP_DOUBLED ? naps : PROGRESS_NAP_DOUBLED));
+                                    << (naps < PROGRESS_NAP_DOUBLED ? naps : PROGRESS_NAP_DOUBLED),
+                            unused);
                         naps++;
                         continue;
                 }
                 c->progress.idle = true;
                 if (c->progress.watchers)
-                        nap(c, WATCH_NS);
+                        nap(c, WATCH_NS, unused);
                 else
-                        client_sleep(c, &c->progress.cond, UINT64_MAX);
+                        client_sleep(c, &c->progress.cond, unused);
                 /* The thread that woke it has something for it. */
                 bool woken = !c->progress.idle;
                 c->progress.idle = false;
@@ -210,6 +214,7 @@ bool client_step(struct client *c)
                 did = true;
         }
         servers_begin_sessions(c);
+        servers_end_unused(c);
         servers_tick(c, client_now_ns(c));
         did |= client_poll(c);
         did |= !list_empty(&c->progress.deferred);

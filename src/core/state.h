@@ -78,10 +78,12 @@ struct client {
                 bool watchers_fail;                        /* the same */
                 unsigned count;                            /* servers that are disconnected */
         } disconnected GUARDED_BY(client_held);
-        /* link/new_session.c */
+        /* link/new_session.c, link/idle.c */
         struct {
                 bool due;            /* to be tried again by servers_begin_sessions */
                 struct list retired; /* servers */
+                uint64_t idle_ns;    /* struct client_params */
+                unsigned waiters;    /* calls that wait for sessions to begin again */
         } sessions GUARDED_BY(client_held);
         /* link/found.c */
         struct {

@@ -30,6 +30,7 @@
 enum {
         RECEIVE_BUDGET = 4 << 20,
         TRY_FIRST_MS = 1000,  /* the first try to reach a server again, doubled each time */
+        INSIST_MS = 500,      /* a call that waits for a new session gives up after so many */
         EARLY_MAX = 64 << 10, /* bytes sent behind the hello of a connection that is made again */
         IMPLIED_TIMEOUT_MS =
                 1000, /* for a server that nobody named: programs that need none wait, too */
@@ -74,10 +75,12 @@ struct attach {
         uint64_t until_ns; /* it is tried again and again; 0: once */
         uint64_t begin_ns; /* not before */
         bool fresh;        /* a new session: each try has an id and a key of its own */
+        bool awaited;      /* that a call waits for */
         struct lock lock;  /* guards the following */
         struct condition given_up;
         bool finished, abandoned;
-        bool hurried; /* what is waited for may be there now */
+        bool hurried;  /* what is waited for may be there now */
+        char *refusal; /* it was awaited in vain: why; NULL: not so far */
         int status;
         struct conn *conn;
         struct dial_reply reply;
@@ -288,6 +291,7 @@ static void attach_free(struct attach *a)
         lock_fini(&a->lock);
         buf_fini(&a->early);
         mem_free(a->address);
+        mem_free(a->refusal);
         mem_free(a);
 }
 
@@ -315,11 +319,24 @@ static bool pause_until(struct attach *a, uint64_t until)
         return !abandoned;
 }
 
+/* A try has failed: let the call that waits for the session give up. Not at once: the server may just end the
+ * session before this one. */
+static void refuse(struct attach *a, const struct dial_reply *reply)
+{
+        lock_take(&a->lock);
+        if (!a->refusal && !a->abandoned) {
+                a->refusal = mem_strdup(reply->text);
+                loop_wake(a->loop);
+        }
+        lock_release(&a->lock);
+}
+
 static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
 {
         unsigned pause_ms = RETRY_FIRST_MS;
         unsigned limit_ms = (unsigned)a->dial.timeout_ms;
-        unsigned try_ms = limit_ms < TRY_FIRST_MS ? limit_ms : TRY_FIRST_MS;
+        unsigned try_ms = limit_ms < TRY_FIRST_MS || a->awaited ? limit_ms : TRY_FIRST_MS;
+        uint64_t insist_until = clock_now_ns() + INSIST_MS * 1000000ull;
         if (!pause_until(a, a->begin_ns))
                 return SP_E_GONE;
         for (;;) {
@@ -335,6 +352,8 @@ static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *r
                 bool later = may_work_later(r);
                 if (r == 0 || (!later && !a->fresh) || clock_now_ns() >= a->until_ns)
                         return r;
+                if (a->awaited && clock_now_ns() >= insist_until)
+                        refuse(a, reply);
                 unsigned ms = dial_pause(&pause_ms, later ? RETRY_MAX_MS : RETRY_REFUSED_MS);
                 if (!pause_until(a, clock_now_ns() + ms * 1000000ull))
                         return r;
@@ -369,6 +388,7 @@ static void *attach_run(void *arg)
 struct attach_when {
         uint64_t begin_ns, until_ns;
         bool fresh;
+        bool awaited;
 };
 
 static int start_attach(struct client_loop *loop, struct io_link *l, unsigned lane,
@@ -391,6 +411,7 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         a->begin_ns = when.begin_ns;
         a->until_ns = when.until_ns;
         a->fresh = when.fresh;
+        a->awaited = when.awaited;
         a->dial = (struct dial_params){
                 .address = a->address,
                 .timeout_ms = loop->timeout_ms,
@@ -580,7 +601,10 @@ static int loop_open(void *user, const struct server_spec *spec, struct session 
         l->spec = spec;
         l->loop = user;
         int r = start_attach(user, l, 0, 0,
-                             (struct attach_when){ at_ns, .until_ns = UINT64_MAX, .fresh = true });
+                             (struct attach_when){ .begin_ns = at_ns,
+                                                   .until_ns = UINT64_MAX,
+                                                   .fresh = true,
+                                                   .awaited = !at_ns });
         if (r < 0) {
                 link_free(l);
                 return r;
@@ -595,6 +619,18 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
         memcpy(ret->id, l->id, sizeof(ret->id));
         memcpy(ret->key, l->key, sizeof(ret->key));
         opened_as(&l->opened, ret);
+}
+
+static const char *loop_refused(void *user, const struct io_link *l)
+{
+        struct attach *a = l->attach;
+        (void)user;
+        if (!a)
+                return NULL;
+        lock_take(&a->lock);
+        const char *refusal = a->refusal;
+        lock_release(&a->lock);
+        return refusal;
 }
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
@@ -896,6 +932,7 @@ const struct client_io client_io_loop = {
         .reconnect = loop_reconnect,
         .open = loop_open,
         .opened = loop_opened,
+        .refused = loop_refused,
         .widen = loop_widen,
         .halt = loop_halt,
         .send = loop_send,

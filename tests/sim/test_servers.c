@@ -9,6 +9,8 @@
 #include "core/server_set.h"
 #include "support/setup.h"
 
+enum { IDLE_NS = 100000000 };
+
 static bool is_available(cl_device_id d)
 {
         cl_bool available;
@@ -295,6 +297,96 @@ TEST(a_device_that_does_not_come_back_stays_unavailable)
         setup_end(&s);
 }
 
+static void run_until_idle(struct setup *s, unsigned server)
+{
+        while (sim_server_alive(s->sim, server))
+                sim_run(s->sim, IDLE_NS / 4);
+        sim_run(s->sim, IDLE_NS);
+}
+
+/* More often than there are numbers of sessions. */
+TEST(a_server_that_no_context_has_keeps_no_session_and_is_used_again)
+{
+        struct setup s;
+        setup_begin(&s, &(struct sim_params){ .seed = 1,
+                                              .servers = 2,
+                                              .delay_ns = 1000000,
+                                              .reconnect_ns = 1000000000000,
+                                              .idle_ns = IDLE_NS });
+        struct setup one = s;
+        one.count = 2; /* of the first server */
+        for (unsigned round = 0; round < CLIENT_SERVERS_MAX + 10; round++) {
+                sim_run(s.sim, 3 * IDLE_NS);
+                assert_true(sim_server_alive(s.sim, 0) && sim_server_alive(s.sim, 1));
+                setup_end_in(&s);
+                setup_begin_in(&one); /* before the time is over */
+                run_until_idle(&s, 1);
+                assert_true(sim_server_alive(s.sim, 0));
+                assert_true(is_available(s.devices[2]));
+                assert_int_equal(setup_launch(&one, 0, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&one, 1, 1);
+                sim_restart_server(s.sim, 1, NULL);
+                setup_begin_in(&s);
+                setup_end_in(&one);
+                assert_int_equal(setup_launch(&s, 3, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&s, 0, 1);
+        }
+        setup_end(&s);
+}
+
+TEST(an_idle_server_that_is_gone_is_not_available_when_it_is_used_until_it_is_back)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct setup s;
+                unsigned calls = 0;
+                setup_begin(&s, &(struct sim_params){ .seed = seed,
+                                                      .servers = 1,
+                                                      .reconnect_ns = 1000000000000,
+                                                      .idle_ns = IDLE_NS });
+                setup_end_in(&s);
+                run_until_idle(&s, 0);
+                sim_kill_server(s.sim, 0);
+                sim_run(s.sim, 3 * IDLE_NS);
+                assert_true(is_available(s.devices[0])); /* nobody has tried */
+                expect_no_context(s.devices[0]);
+                assert_false(is_available(s.devices[0]) || is_available(s.devices[1]));
+                sim_run(s.sim, 3 * IDLE_NS);
+                expect_no_context(s.devices[0]);
+                sim_restart_server(s.sim, 0, seed % 2 ? NULL : "0");
+                run_until(&s, true);
+                run_until_idle(&s, 0);
+                /* It has another device than before. */
+                sim_restart_server(s.sim, 0, "1");
+                assert_true(is_available(s.devices[0]));
+                expect_no_context(s.devices[0]);
+                assert_false(is_available(s.devices[0]));
+                assert_true(is_available(s.devices[1]));
+                run_until_idle(&s, 0);
+                /* An application that watches a device hears of its loss. */
+                sim_restart_server(s.sim, 0, NULL);
+                assert_int_equal(
+                        clSetDeviceAvailabilityCallbackSPANCL(s.devices[1], on_change, &calls),
+                        CL_SUCCESS);
+                run_until(&s, true);
+                sim_run(s.sim, 10 * IDLE_NS);
+                assert_true(sim_server_alive(s.sim, 0));
+                calls = 0;
+                sim_kill_server(s.sim, 0);
+                run_until(&s, false);
+                assert_int_equal(calls, 1);
+                assert_int_equal(clSetDeviceAvailabilityCallbackSPANCL(s.devices[1], NULL, NULL),
+                                 CL_SUCCESS);
+                sim_restart_server(s.sim, 0, NULL);
+                run_until(&s, true);
+                setup_begin_in(&s);
+                setup_check(&s, 0, 0);
+                setup_end(&s);
+        }
+        log_threshold = before;
+}
+
 TEST(a_lost_server_fails_its_commands_and_no_others)
 {
         for (uint64_t seed = 0; seed < 40; seed++) {
@@ -449,6 +541,9 @@ int main(void)
                 cmocka_unit_test(calls_wait_for_a_server_until_the_application_asks_to_be_told),
                 cmocka_unit_test(a_server_may_be_started_anew_any_number_of_times),
                 cmocka_unit_test(a_device_that_does_not_come_back_stays_unavailable),
+                cmocka_unit_test(a_server_that_no_context_has_keeps_no_session_and_is_used_again),
+                cmocka_unit_test(
+                        an_idle_server_that_is_gone_is_not_available_when_it_is_used_until_it_is_back),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(sessions_that_are_open_compute_on_while_their_server_drains),
                 cmocka_unit_test(a_server_that_drains_while_a_client_connects_has_it_or_refuses_it),

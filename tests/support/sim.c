@@ -190,6 +190,7 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .spec_count = params->servers,
                                                       .reconnect_ns = params->reconnect_ns,
                                                       .wait_ns = params->wait_ns,
+                                                      .idle_ns = params->idle_ns,
                                                       .watchers_fail = params->watchers_fail,
                                                       .answer_ns = sim->params.answer_ns },
                              &sim->client) == 0);

@@ -30,7 +30,7 @@ struct sim_params {
         uint64_t execute_ns; /* longest time until a command completes; 0: the seed chooses */
         bool verbose;
         /* struct client_params. */
-        uint64_t reconnect_ns, wait_ns, answer_ns; /* servers have the last one, too */
+        uint64_t reconnect_ns, wait_ns, idle_ns, answer_ns; /* servers have the last one, too */
         bool watchers_fail;
         /* In `cut_chance` of a thousand moments, and `cuts` times in all, the client's
          * connections with a server are cut. */

@@ -240,8 +240,15 @@ static int io_open(void *user, const struct server_spec *spec, struct session *s
         struct sim *sim = user;
         struct io_link *io = new_link(sim, &sim->servers[spec - sim->specs], session);
         io->open_at = at_ns > sim->now ? at_ns : sim->now + 1;
+        io->refused = !at_ns && (io->server->dead || io->server->drains);
         *ret = io;
         return 0;
+}
+
+static const char *io_refused(void *user, const struct io_link *io)
+{
+        (void)user;
+        return io->refused ? "nobody listens there" : NULL;
 }
 
 static void io_opened(void *user, struct io_link *io, struct io_connect *ret)
@@ -436,6 +443,7 @@ const struct client_io sim_client_io = {
         .reconnect = io_reconnect,
         .open = io_open,
         .opened = io_opened,
+        .refused = io_refused,
         .send = io_send,
         .receive = io_receive,
         .wait = io_wait,

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -21,11 +22,28 @@ HANG_S = 300  # a watchdog, not a claim about speed
 class Server(Servers):
     """One server with built-in kernels, perhaps with keys."""
 
-    def __init__(self, keys=None, transport="tcp"):
+    def __init__(self, keys=None, transport="tcp", port=0, sessions=None):
         options = ["--backend", "reference", "--devices", "0"]
+        self.port = port
+        if sessions:
+            options += ["--sessions", str(sessions)]
         if keys:
             options += ["--keys", str(keys)]
         super().__init__(BUILD, 1, options, transport=transport)
+
+    def listen(self, i):
+        return ["--listen", f"127.0.0.1:{self.port}"] if self.port else super().listen(i)
+
+    def name(self):
+        return f"127.0.0.1:{self.ports[0]}"
+
+    def sessions(self):
+        done = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once", "--json", "--server", self.name()],
+                              text=True, check=True, capture_output=True, timeout=HANG_S)
+        return len(json.loads(done.stdout.splitlines()[0])["sessions"])
+
+    def becomes_idle(self):
+        claims.wait_for(lambda: self.sessions() == 0, "the session does not end")
 
     def record(self, name, **more):
         return {"name": name, "addresses": ["127.0.0.1"], "port": self.ports[0], **more}
@@ -365,6 +383,123 @@ def the_program_names_servers_itself():
     client.end()
     one.stop()
     two.stop()
+
+
+def a_server_that_nothing_uses_keeps_no_session():
+    one, two = Server(), Server(transport="shm")
+    client = Client(None, servers=f"{one.name()} {two.address(0)}")
+    client.expect("list", "ab")
+    client.expect("use a", "ok")
+    two.becomes_idle()
+    client.expect("servers", f"{one.name()}\tconnected\t1;{two.address(0)}\tidle\t1;")
+    client.expect("compute", "ok")
+    assert one.sessions() == 1
+    client.expect("drop", "ok")
+    one.becomes_idle()
+    client.expect("list", "ab")
+    for _ in range(3):
+        client.expect("use b", "ok")
+        client.expect("compute", "ok")
+        assert two.sessions() == 1 and one.sessions() == 0
+        client.expect("drop", "ok")
+        two.becomes_idle()
+    if b"__tsan_init" not in (BUILD / "bin/system_finder").read_bytes():
+        client.expect("fork", "ab")
+    client.expect("use a", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    assert client.log() == "", client.log()
+    one.stop()
+    two.stop()
+
+
+def sessions_of_this_process_and_those_that_the_program_wants_stay():
+    one, two = Server(), Server(transport="shm")
+    client = Client(None, servers=f"{one.name()} in-process:reference/0", SPANCL_IDLE="1")
+    client.expect("list", "ab")
+    one.becomes_idle()
+    client.expect("servers", f"{one.name()}\tidle\t1;in-process:reference\tconnected\t1;")
+    client.end()
+    client = Client(None, servers=f"{one.name()} {two.address(0)}", SPANCL_IDLE="0")
+    client.expect("list", "ab")
+    client.expect("use b", "ok")
+    time.sleep(3)
+    assert one.sessions() == 1
+    client.end()
+    one.stop()
+    two.stop()
+
+
+def a_server_that_is_gone_when_it_is_used_again_is_not_available_until_it_is_back():
+    server = Server()
+    client = Client(None, servers=server.name())
+    client.expect("list", "a")
+    for _ in range(2):
+        server.becomes_idle()
+        server.stop()
+        client.expect("list", "a")
+        server = Server(port=server.ports[0])  # nobody has noticed
+        client.expect("use", "ok")
+        client.expect("compute", "ok")
+        client.expect("drop", "ok")
+    server.becomes_idle()
+    server.stop()
+    client.expect("state", "1")
+    client.expect("use", "error -2")
+    client.expect("state", "0")
+    client.expect("use", "error -2")
+    server = Server(port=server.ports[0])
+    client.expect("until_state 1", "1")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    server.stop()
+
+
+def an_idle_server_that_has_no_room_is_not_available_until_it_has():
+    server = Server(sessions=1)
+    client = Client(None, servers=server.name())
+    client.expect("list", "a")
+    server.becomes_idle()
+    other = Client(None, servers=server.name())
+    other.expect("list", "a")
+    other.expect("use", "ok")
+    client.expect("use", "error -2")
+    assert "no room for another session" in client.log(), client.log()
+    other.expect("compute", "ok")
+    other.end()
+    client.expect("until_state 1", "1")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    server.stop()
+
+
+def a_server_moves_and_goes_while_nothing_uses_it():
+    folder = Folder()
+    server = Server()
+    folder.write(server.record("one"))
+    client = Client(folder.source)
+    client.expect("list", "a")
+    server.becomes_idle()
+    other = Server()
+    folder.write(other.record("one"))
+    server.stop()
+    while client.ask("use a") != "ok":  # it has not read the record yet
+        client.expect("list", "a")
+    client.expect("compute", "ok")
+    client.expect("drop", "ok")
+    other.becomes_idle()
+    folder.write()
+    client.expect("until -", "-")
+    client.expect("use a", "error -2")
+    folder.write(other.record("one"))
+    client.expect("until a", "a")
+    client.expect("until_state 1", "1")
+    client.expect("use", "ok")
+    client.expect("compute", "ok")
+    client.end()
+    other.stop()
 
 
 if __name__ == "__main__":

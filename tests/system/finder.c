@@ -3,7 +3,7 @@
  *
  *   list     a letter for each device of clGetDeviceIDs, the same one as long as it is the same device
  *   until W  the same, when it is W ("-": none)
- *   use      make a context on the first device, and keep it
+ *   use [L]  make a context on the first device, or on that with the letter, and keep it
  *   compute  write and read a buffer there: "ok", or the first error
  *   drop     release it
  *   state    of the first device of the context: is it available, 0 or 1?
@@ -66,9 +66,13 @@ static void list(char text[DEVICES_MAX + 2])
         }
 }
 
-static cl_int use(void)
+static cl_int use(const char *letter)
 {
-        cl_int e = clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &used, NULL);
+        cl_int e = CL_SUCCESS;
+        if (letter)
+                used = known[*letter - 'a'];
+        else
+                e = clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &used, NULL);
         if (e == CL_SUCCESS)
                 context = clCreateContext(NULL, 1, &used, NULL, NULL, &e);
         return e;
@@ -172,7 +176,7 @@ int main(void)
                                 pause_ms(10);
                         printf("%s\n", text);
                 } else if (!strcmp(line, "use")) {
-                        answer(use());
+                        answer(use(rest));
                 } else if (!strcmp(line, "compute")) {
                         answer(compute());
                 } else if (!strcmp(line, "drop")) {

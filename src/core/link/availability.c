@@ -4,6 +4,7 @@
 #include "core/client.h"
 #include "core/device.h"
 #include "core/link/disconnected.h"
+#include "core/link/idle.h"
 #include "core/progress.h"
 
 /* The next news for the application, in *available; false: there is none. An outage that is over
@@ -65,11 +66,14 @@ void device_unwatch(cl_device_id d)
         d->watch.fn = NULL;
         d->client->availability.watched--;
         progress_unwatch(d->client);
+        servers_unused(d->client);
 }
 
 void device_watch(cl_device_id d, spancl_availability_fn fn, void *user_data)
 {
         struct client *c = d->client;
+        if (fn)
+                devices_begin_use(c, &d, 1);
         bool begins = fn && !d->watch.fn;
         if (begins) {
                 progress_watch(c);

@@ -140,7 +140,7 @@ void server_back(struct server *s)
 
 bool server_refuses(const struct server *s)
 {
-        return s->state == SERVER_LOST || server_ends(s) ||
+        return s->state == SERVER_LOST || s->state == SERVER_IDLE || server_ends(s) ||
                (s->state == SERVER_DISCONNECTED &&
                 (s->disconnected.refusing || s->client->closing));
 }
@@ -243,6 +243,8 @@ uint64_t servers_deadline(const struct client *c)
                         at = s->disconnected.refuse_at_ns;
                 else if (s->state == SERVER_UP && !s->spec->in_process)
                         at = deadline_of(s);
+                else if (s->state == SERVER_IDLE && s->link)
+                        at = s->idle.close_ns;
                 t = at < t ? at : t;
         }
         return t;

@@ -132,6 +132,8 @@ bool found_step(struct client *c, struct found *f)
         struct server *last = f->first->sessions.last;
         if (last->state == SERVER_UP)
                 return false;
+        if (last->state == SERVER_IDLE && found_is_current(f, last->spec))
+                return false;
         bool slow = last->state == SERVER_NEW && client_now_ns(c) - f->tried_ns > TRY_NEXT_NS;
         struct target *t = found_next_target(f, last->spec);
         if (!found_is_current(f, last->spec) || (slow && &t->spec != last->spec) ||
@@ -139,7 +141,7 @@ bool found_step(struct client *c, struct found *f)
                 f->tried_ns = client_now_ns(c);
                 (void)!server_move(last, &t->spec); /* else the next time */
         }
-        return true;
+        return last->state != SERVER_IDLE;
 }
 
 bool found_step_all(struct client *c)

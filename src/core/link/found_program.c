@@ -72,7 +72,8 @@ int found_remove(struct client *c, const char *servers)
 
 int found_list(struct client *c, struct buf *out)
 {
-        static const char *const states[] = { "connecting", "connected", "disconnected", "lost" };
+        static const char *const states[] = { "connecting", "connected", "disconnected", "idle",
+                                              "lost" };
         int r = 0;
         for (unsigned i = 0; i < c->server_count && r == 0; i++) {
                 const struct server *s = c->servers[i], *first = s->sessions.first;

@@ -54,7 +54,7 @@ static bool is_same(struct server *s, const struct server_spec *spec, const char
                 return false;
         if (same_key && *key && same_name(s->spec, spec))
                 return true;
-        bool there = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
+        bool there = s->state != SERVER_NEW && s->state != SERVER_LOST;
         return found_of(s) && !there ? !strcmp(s->spec->address, spec->address)
                                      : same_place(&x, &y);
 }

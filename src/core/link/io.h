@@ -60,11 +60,13 @@ struct client_io {
 
         /* Begin another session with a server: connect from `at_ns` on, again and again until it
          * succeeds or the link is closed. Each attempt has its own id and key. Does not block. When
-         * lane 0 is up, `receive` says 1, and `opened` fills in the results of io_connect. NULL:
-         * not supported. */
+         * lane 0 is up, `receive` says 1, and `opened` fills in the results of io_connect. `at_ns` 0:
+         * at once, and a call waits for it. Then `refused` returns the reason when the first attempts
+         * have failed, and NULL before. NULL: not supported. */
         int (*open)(void *user, const struct server_spec *spec, struct session *session,
                     uint64_t at_ns, struct io_link **ret);
         void (*opened)(void *user, struct io_link *l, struct io_connect *ret);
+        const char *(*refused)(void *user, const struct io_link *l);
 
         /* Large transfers are coming: attach more lanes if that pays. They may be moved by threads of
          * the implementation, which call the session's ops with `lock` held. Does nothing when it was

@@ -30,6 +30,7 @@ static const struct {
         { .settled = storage_settle, .uses = storage_uses },
         { .lost = peers_server_lost },
         { .lost = requests_server_lost },
+        { .lost = storage_server_lost },
         { .lost = transfers_server_lost },
         { .lost = migrations_server_lost },
         { .lost = events_server_lost },

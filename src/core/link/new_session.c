@@ -26,7 +26,7 @@ enum {
 /* Does nothing use it any more, though it may come back? */
 static bool is_unused(const struct server *s) REQUIRES(client_held)
 {
-        return s->state == SERVER_LOST && s->reaped && !s->receiving &&
+        return (s->state == SERVER_LOST || s->state == SERVER_IDLE) && s->reaped && !s->receiving &&
                list_empty(&s->sub_devices) && !server_is_used(s);
 }
 
@@ -59,8 +59,10 @@ static void retire(struct server *s) REQUIRES(client_held)
         }
         if (first->sessions.last == s) { /* it is gone, and may come back */
                 first->sessions.last = first;
-                for (cl_uint i = 0; i < first->device_count; i++)
+                for (cl_uint i = 0; i < first->device_count; i++) {
+                        first->devices[i]->available = first->devices[i]->present->available;
                         first->devices[i]->present = first->devices[i];
+                }
         }
         server_free(s, false);
 }
@@ -74,13 +76,15 @@ static bool is_full(const struct client *c) REQUIRES(client_held)
         return servers >= CLIENT_FIRST_MAX;
 }
 
-/* A number that is free, that of the session before, or one whose server can retire. `quiet`: no call is in the midst
- * of anything. CLIENT_SERVERS_MAX: there is none now. */
+/* A number: that of the session before, a new one, or one whose server can retire. `quiet`: no call is in the midst
+ * of anything. No call knows an idle server. CLIENT_SERVERS_MAX: there is none now. */
 static unsigned find_number(struct client *c, const struct server *before, bool quiet)
         REQUIRES(client_held)
 {
         if (!before && is_full(c))
                 return CLIENT_SERVERS_MAX;
+        if (before && before->state == SERVER_IDLE && is_unused(before))
+                return before->index;
         if (c->server_count < CLIENT_SERVERS_MAX)
                 return c->server_count;
         if (quiet && before && is_unused(before))
@@ -94,7 +98,7 @@ static unsigned find_number(struct client *c, const struct server *before, bool 
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct server *s) REQUIRES(client_held)
+bool server_may_begin(const struct server *s)
 {
         const struct client *c = s->client;
         return c->io->open && c->disconnected.reconnect_ns && !c->closing && !s->spec->in_process &&
@@ -120,8 +124,9 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
         unsigned shift = n->sessions.fruitless < 8 ? n->sessions.fruitless : 8;
         uint64_t pause = (uint64_t)PAUSE_FIRST_NS << shift >> 1;
         pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
-        r = c->io->open(c->io_user, n->spec, n->session,
-                        client_now_ns(c) + (n->sessions.fruitless ? pause : 0), &n->link);
+        n->idle.awaited = before && before->state == SERVER_IDLE;
+        uint64_t at = client_now_ns(c) + (n->sessions.fruitless ? pause : 0);
+        r = c->io->open(c->io_user, n->spec, n->session, n->idle.awaited ? 0 : at, &n->link);
         if (r < 0) {
                 server_free(n, false);
                 return r;
@@ -166,6 +171,8 @@ int server_move(struct server *s, const struct server_spec *spec)
                 return 0;
         }
         s->spec = spec;
+        if (s->state == SERVER_IDLE)
+                return 0;
         if (s->state != SERVER_LOST)
                 server_lost(s, SP_E_LINK, "it has moved");
         if (s->sessions.first->sessions.last != s)
@@ -179,10 +186,20 @@ int server_move(struct server *s, const struct server_spec *spec)
 void server_begin_session(struct server *s)
 {
         struct client *c = s->client;
-        if (!is_wanted(s))
+        if (!server_may_begin(s))
                 return;
         if (open_anew(s, false) < 0)
                 c->sessions.due = true;
+        progress_wake(c);
+        c->io->wake(c->io_user);
+}
+
+void server_begin_again(struct server *s)
+{
+        struct client *c = s->client;
+        int r = server_may_begin(s) ? open_anew(s, false) : SP_E_GONE;
+        if (r < 0)
+                server_lost(s, r, status_text(r));
         progress_wake(c);
         c->io->wake(c->io_user);
 }
@@ -194,7 +211,7 @@ void servers_begin_sessions(struct client *c)
         c->sessions.due = false;
         for (unsigned i = 0; i < c->server_count; i++) {
                 struct server *s = c->servers[i];
-                if (s->state == SERVER_LOST && is_wanted(s) && open_anew(s, true) < 0)
+                if (s->state == SERVER_LOST && server_may_begin(s) && open_anew(s, true) < 0)
                         c->sessions.due = true;
         }
         found_begin_first(c);
@@ -218,8 +235,10 @@ static cl_device_id find_same(const struct server *first, const struct server *s
 static void take_place(struct server *s) REQUIRES(client_held)
 {
         struct server *first = s->sessions.first;
-        for (cl_uint i = 0; i < first->device_count; i++)
+        for (cl_uint i = 0; i < first->device_count; i++) {
                 first->devices[i]->present = first->devices[i];
+                first->devices[i]->available = false;
+        }
         for (cl_uint i = 0; i < s->device_count; i++) {
                 cl_device_id d = s->devices[i], shown = find_same(first, s, d);
                 if (!shown) {
@@ -233,9 +252,11 @@ static void take_place(struct server *s) REQUIRES(client_held)
                 device_changed(shown);
         }
         for (cl_uint i = 0; i < first->device_count; i++)
-                if (first->devices[i]->present->server != s)
+                if (first->devices[i]->present->server != s) {
                         log_warn("client", "%s does not have this device any more: %s",
                                  server_name(s), device_text(first->devices[i], CL_DEVICE_NAME));
+                        device_changed(first->devices[i]);
+                }
         server_notify_replaced(s);
 }
 
@@ -251,7 +272,8 @@ static bool was_used(const struct _cl_context *x, const struct server *s)
 static void send_state(struct server *s) REQUIRES(client_held)
 {
         char line[256];
-        log_warn("client", "the server %s is connected again, with a new session", server_name(s));
+        log_at(s->idle.awaited ? LOG_INFO : LOG_WARN, "client",
+               "the server %s is connected again, with a new session", server_name(s));
         snprintf(
                 line, sizeof(line),
                 "SpanCL: the server %s is connected again, with a new session, for contexts that are made "
@@ -274,9 +296,10 @@ static void devices_came(struct request *q) REQUIRES(client_held)
                                 take_place(s);
                                 send_state(s);
                         }
-                        client_changed(s->client);
                 }
         }
+        s->idle.awaited = false;
+        client_changed(s->client);
         buf_fini(&q->info);
 }
 
@@ -289,7 +312,22 @@ static int open_elsewhere(struct server *s) REQUIRES(client_held)
         s->sessions.moves_to = NULL;
         s->link = NULL;
         c->io->close(c->io_user, link, false);
-        return c->io->open(c->io_user, s->spec, s->session, client_now_ns(c), &s->link);
+        return c->io->open(c->io_user, s->spec, s->session, s->idle.awaited ? 0 : client_now_ns(c),
+                           &s->link);
+}
+
+/* A call waits for the session: has it waited long enough? The client goes on trying. */
+static bool is_refused(struct server *s) REQUIRES(client_held)
+{
+        struct client *c = s->client;
+        const char *text =
+                s->idle.awaited && c->io->refused ? c->io->refused(c->io_user, s->link) : NULL;
+        if (!text)
+                return false;
+        log_error("client", "%s", text);
+        s->idle.awaited = false;
+        client_changed(c);
+        return true;
 }
 
 bool server_opening(struct server *s)
@@ -303,7 +341,7 @@ bool server_opening(struct server *s)
         if (r < 0)
                 server_lost(s, r, status_text(r));
         if (r <= 0)
-                return r != 0;
+                return r ? true : is_refused(s);
         struct io_connect at = { .spec = s->spec, .session = s->session, .link = s->link };
         c->io->opened(c->io_user, s->link, &at);
         memcpy(s->id, at.id, sizeof(s->id));

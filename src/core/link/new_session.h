@@ -17,10 +17,15 @@ void server_begin_session(struct server *s) REQUIRES(client_held);
 SP_NODISCARD int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
         REQUIRES(client_held);
 /* Begin another session with the server, which has another address now. `s` is the newest session;
- * it ends if it has not. If it was not reached yet, it goes on at the other address. Errors as
- * above. */
+ * it ends if it has not. An idle server stays idle. If it was not reached yet, it goes on at the
+ * other address. Errors as above. */
 SP_NODISCARD int server_move(struct server *s, const struct server_spec *spec)
         REQUIRES(client_held);
+/* May another session follow this one, the newest, if it ends? */
+bool server_may_begin(const struct server *s) REQUIRES(client_held);
+/* The server is idle: begin another session, for which a call waits (idle.awaited). If that can't be, the
+ * server is lost. */
+void server_begin_again(struct server *s) REQUIRES(client_held);
 /* Begin the sessions that had to be put off. Called when no call is in the midst of anything. */
 void servers_begin_sessions(struct client *c) REQUIRES(client_held);
 /* The receiver's part, while the session is being opened. True: something came. */

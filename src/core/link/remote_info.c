@@ -3,6 +3,7 @@
 #include <spancl/servers.h>
 
 #include "core/device.h"
+#include "core/link/idle.h"
 #include "session/session.h"
 #include "transport/address.h"
 
@@ -48,6 +49,8 @@ static int put_traffic(const struct server *s, uint64_t wall_ns, struct buf *out
 
 int remote_info_put(cl_device_id d, cl_device_info name, uint64_t wall_ns, struct buf *out)
 {
+        if (name == REMOTE_SERVER_IP_POCL) /* a connection knows it */
+                devices_begin_use(d->client, &d, 1);
         struct server *s = device_present(d)->server;
         struct address at;
         const char *text;

@@ -15,6 +15,7 @@
 #include "core/link/found.h"
 #include "core/link/found_sources.h"
 #include "core/link/found_twins.h"
+#include "core/link/idle.h"
 #include "core/link/io.h"
 #include "core/link/listeners.h"
 #include "core/link/new_session.h"
@@ -251,7 +252,8 @@ static const struct wire_handlers handlers = {
 
 static int on_message(void *user, struct bytes msg)
 {
-        return wire_dispatch(&handlers, user, msg);
+        const struct server *s = user;
+        return s->state == SERVER_IDLE ? 0 : wire_dispatch(&handlers, user, msg);
 }
 
 static const struct session_ops session_ops = {
@@ -288,8 +290,7 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
         return 0;
 }
 
-/* Close the link and session of a lost server. */
-static void server_reap(struct server *s, bool after_fork)
+void server_reap(struct server *s, bool after_fork)
 {
         struct client *c = s->client;
         struct io_link *link = s->link;
@@ -335,14 +336,16 @@ void server_lost(struct server *s, int status, const char *text)
         struct client *c = s->client;
         if (s->state == SERVER_LOST)
                 return;
-        bool was_up = s->state == SERVER_UP || s->state == SERVER_DISCONNECTED;
+        enum server_state before = s->state;
         c->disconnected.count -= s->state == SERVER_DISCONNECTED;
         s->state = SERVER_LOST;
+        s->idle.awaited = false;
         s->sending.unsent_since = 0;
         s->sending.backlog = false;
-        if (!was_up) {
+        if (before == SERVER_NEW) {
                 if (s->link)
                         server_begin_session(s);
+                client_changed(c);
                 return;
         }
         if (!c->closing) {
@@ -352,12 +355,27 @@ void server_lost(struct server *s, int status, const char *text)
         }
         server_halt(s);
         server_set_available(s, false);
-        server_notify_lost(s, &(struct server_loss){ status, text });
+        if (before != SERVER_IDLE)
+                server_notify_lost(s, &(struct server_loss){ status, text });
         client_changed(c);
         /* Also before it sleeps: the receiver may just have found out while it sent. */
         c->io->wake(c->io_user);
         server_begin_session(s);
         found_lost(s);
+}
+
+void server_idle(struct server *s)
+{
+        struct client *c = s->client;
+        if (session_send(s->session, close, .status = 0) == 0)
+                server_send(s);
+        if (s->state != SERVER_UP) /* sending has shown that it is lost */
+                return;
+        s->state = SERVER_IDLE;
+        server_halt(s);
+        server_notify_lost(s, &(struct server_loss){ SP_E_GONE, "nothing uses it" });
+        client_changed(c);
+        c->io->wake(c->io_user);
 }
 
 void server_broken(struct server *s, int status)
@@ -383,12 +401,18 @@ static bool is_left(const struct server *s, const struct goodbye *g)
         return g->exiting && s->spec->in_process;
 }
 
+/* Is a goodbye on its way to it? */
+static bool says_goodbye(const struct server *s)
+{
+        return s->state == SERVER_UP || (s->state == SERVER_IDLE && s->link);
+}
+
 /* Is no server left that the goodbye must reach? */
 static bool all_gone(void *arg) REQUIRES(client_held)
 {
         struct goodbye *g = arg;
         for (unsigned i = 0; i < g->client->server_count; i++)
-                if (g->client->servers[i]->state == SERVER_UP && !is_left(g->client->servers[i], g))
+                if (says_goodbye(g->client->servers[i]) && !is_left(g->client->servers[i], g))
                         return false;
         return true;
 }
@@ -613,6 +637,8 @@ bool server_receive(struct server *s)
                 server_reap(s, false);
         if (s->state == SERVER_NEW)
                 return server_opening(s);
+        if (s->state == SERVER_IDLE)
+                return server_closing(s);
         bool disconnected = s->state == SERVER_DISCONNECTED;
         if ((s->state != SERVER_UP && !disconnected) || s->receiving)
                 return false;

@@ -9,8 +9,9 @@
 #include "core/state.h"
 
 /* DISCONNECTED: its connections are lost, and are made again; the session and everything in flight
- * are kept. */
-enum server_state { SERVER_NEW, SERVER_UP, SERVER_DISCONNECTED, SERVER_LOST };
+ * are kept. IDLE: the client has ended its session, because nothing used it; its devices are
+ * available, and their next use begins another one. */
+enum server_state { SERVER_NEW, SERVER_UP, SERVER_DISCONNECTED, SERVER_IDLE, SERVER_LOST };
 
 /* The fields that one file owns stand together. */
 struct server {
@@ -67,6 +68,13 @@ struct server {
                 uint64_t
                         silence_ns; /* when to ask for its host's silence again (client_io.silent) */
         } disconnected;
+
+        /* idle.c */
+        struct {
+                uint64_t unused_ns; /* since when nothing uses it; 0: something does */
+                uint64_t close_ns;  /* SERVER_IDLE: when its link is closed at the latest */
+                bool awaited; /* SERVER_NEW, or its devices are not known: a call waits for it */
+        } idle;
 
         /* new_session.c: its session may be one of several with the same server, one after another. */
         struct {
@@ -147,6 +155,12 @@ void servers_close(struct client *c, bool exiting) REQUIRES(client_held);
 
 /* The server is gone: complete its commands with errors, and notify the contexts. */
 void server_lost(struct server *s, int status, const char *text) REQUIRES(client_held);
+
+/* Free link and session of a server that is lost or idle. */
+void server_reap(struct server *s, bool after_fork) REQUIRES(client_held);
+
+/* Say goodbye, and forget all that was kept for the session. */
+void server_idle(struct server *s) REQUIRES(client_held);
 
 /* Called before calls that use the server return with errors: bytes on their way touch no memory of
  * the application any more. */

@@ -47,6 +47,19 @@ void storage_settle(struct client *c)
         }
 }
 
+static void forget(struct client *c) REQUIRES(client_held)
+{
+        storage_fini(c);
+        c->arena = (struct arena){ .fd = -1 };
+}
+
+void storage_server_lost(struct server *s, const struct server_loss *loss)
+{
+        struct client *c = s->client;
+        if (c->arena.server == s && !c->arena.used)
+                forget(c);
+}
+
 bool storage_uses(const struct server *s)
 {
         return s->client->arena.server == s;
@@ -107,10 +120,9 @@ struct storage *storage_new(cl_context x, size_t size)
         struct arena *m = &c->arena;
         struct range at;
         /* The arena's session has ended, and no buffer uses it any more: another server may have
-         * one. */
-        if (m->server && m->server->state == SERVER_LOST && !m->used) {
-                storage_fini(c);
-                *m = (struct arena){ .fd = -1 };
+         * one, or the same one again. Not before: by now the sessions of the context have begun. */
+        if (size >= STORAGE_MIN && (!m->server || (m->server->state == SERVER_LOST && !m->used))) {
+                forget(c);
                 storage_settle(c);
         }
         uint64_t whole =

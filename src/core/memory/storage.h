@@ -25,6 +25,8 @@ struct storage {
 /* All devices of all servers are known: find the server. */
 void storage_settle(struct client *c) REQUIRES(client_held);
 void storage_fini(struct client *c) REQUIRES(client_held);
+/* Without buffers in place the memory may be another server's. */
+void storage_server_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 
 /* Does the client share its memory with that server? */
 bool storage_uses(const struct server *s) REQUIRES(client_held);
