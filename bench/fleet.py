@@ -19,6 +19,7 @@ def measure(build, count, devices, rounds):
                               text=True) as fleet:
             port = fleet.stdout.readline().strip()
             env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+            env["SPANCL_IDLE"] = "1000"
             env["OCL_ICD_VENDORS"] = str(build / "etc/vendors")
             env["SPANCL_SERVERS"] = " ".join(f"127.0.{i // 200}.{i % 200 + 1}:{port}" for i in range(count))
             done = subprocess.run([build / "bin/bench_platform"], env=env, stdout=subprocess.PIPE, check=True)

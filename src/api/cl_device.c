@@ -8,6 +8,7 @@
 #include "core/command/command_buffer.h"
 #include "core/device.h"
 #include "core/link/availability.h"
+#include "core/link/idle.h"
 #include "core/link/remote_info.h"
 #include "os/clock.h"
 
@@ -154,6 +155,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetDeviceInfo(cl_device_id device, cl_device_i
         case CL_DEVICE_AVAILABLE:
                 client_lock(device->client);
                 available = device_is_available(device);
+                device_polled(device);
                 client_unlock(device->client);
                 return reply_value(reply, cl_bool, available ? CL_TRUE : CL_FALSE);
         default:

@@ -74,6 +74,7 @@ class Client:
             env["SPANCL_DISCOVERY"] = sources
         env["SPANCL_DISCOVERY_WAIT"] = "60000"  # until the sources have settled
         env["SPANCL_ON_LOSS"] = "fail"  # calls notice that a server is gone
+        env["SPANCL_IDLE"] = "1000"
         env.update(more)
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen([str(BUILD / "bin" / program)], env=env, text=True,

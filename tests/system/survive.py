@@ -167,8 +167,8 @@ def one_of_two_servers_comes_back():
 # --- The application is told ----------------------------------------------------------------------
 
 def idle_application_is_told_that_devices_go_and_come():
-    # In the end it watches nothing: without a session it would not notice that the devices go.
-    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin", SPANCL_IDLE="0") as client:
+    # In the end it watches nothing, but it polls, so it keeps its session.
+    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin", SPANCL_IDLE="3000") as client:
         client.do("watch")
         s.processes[0].kill()
         s.processes[0].wait()

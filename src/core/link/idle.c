@@ -110,6 +110,11 @@ static struct server *newest(const struct _cl_device_id *d)
         return d->shown->server->sessions.first->sessions.last;
 }
 
+void device_polled(cl_device_id d)
+{
+        newest(d)->idle.unused_ns = 0;
+}
+
 struct use {
         const cl_device_id *devices;
         cl_uint count;

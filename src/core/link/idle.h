@@ -12,6 +12,10 @@ uint64_t servers_end_unused(struct client *c) REQUIRES(client_held);
 /* A server may be unused from now on: have the progress thread watch the time. */
 void servers_unused(struct client *c) REQUIRES(client_held);
 
+/* The application asks whether the device is available: its session, if it has one, stays a while longer. So a
+ * program that polls learns of a loss. */
+void device_polled(cl_device_id d) REQUIRES(client_held);
+
 /* Before the application uses the devices: begin the sessions that they lack, and wait for all of them.
  * Devices that can't be reached are not available afterwards. The caller then uses the devices that
  * are present (device_present). Releases the lock while it waits. */
