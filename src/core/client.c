@@ -519,8 +519,10 @@ struct client *client_get(void)
                         .io = &client_io_loop,
                         .reconnect_ns = config_number(CONFIG_reconnect) * 1000000000,
                         .answer_ns = config_number(CONFIG_client_answer_timeout) * 1000000,
-                        /* A timeline has the records of the sessions that are there at the end. */
-                        .idle_ns = trace_is_on() ? 0 : config_number(CONFIG_client_idle) * 1000000,
+                        /* Timeline and ledger have what the sessions that are there at the end know. */
+                        .idle_ns = trace_is_recording() || profile_is_on()
+                                           ? 0
+                                           : config_number(CONFIG_client_idle) * 1000000,
                         .wait_ns = on_loss == CONFIG_WAIT_AUTO ? UINT64_MAX : on_loss,
                         .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
                         .managed_svm = config_number(CONFIG_svm) != 0,

@@ -12,6 +12,7 @@ from pathlib import Path
 import claims
 import daemon
 from daemon import BUILD, at, servers
+from relay import Relay
 
 FOLDER = tempfile.TemporaryDirectory()
 PROGRAM, SPANCL = str(BUILD / "bin/system_profiled"), str(BUILD / "bin/spancl")
@@ -74,6 +75,22 @@ def the_parts_are_the_whole_time():
     for kernel in p["kernels"]:
         assert 0 < kernel["timed"] <= kernel["count"] and kernel["device_ns"] > 0, kernel
     assert p["bound"] in ("program", "client", "device", "latency", "synchronisation", "bandwidth", "server", "waiting")
+
+
+def the_time_of_bytes_on_a_slow_link_is_the_links():
+    """The program writes 1.3 MiB there and back again, a MiB of it without blocking before a clFinish."""
+    with servers(2) as both:
+        relay = Relay(both.ports[0], rate=1 << 20)
+        done = daemon.run([SPANCL, "profile", "--json", "--", PROGRAM, "0", "0", "0"], f"{at(relay.port)} {at(both.ports[1])}",
+                          SPANCL_COMPRESSION="off")
+        relay.close()
+    assert done.returncode == 0, done.stderr
+    p = json.loads(done.stderr.splitlines()[-1])
+    assert p["bound"] in ("bandwidth", "program"), p
+    finish = [w for w in p["waits"] if w["kind"] == "finish" and w["server"] == at(relay.port)][0]
+    assert finish["link_ns"] > finish["device_ns"] + finish["server_ns"], finish
+    blocking = [w for w in p["waits"] if w["kind"] == "blocking" and w["server"] == at(relay.port)][0]
+    assert blocking["link_ns"] > blocking["device_ns"] + blocking["server_ns"], blocking
 
 
 def the_file_counts_each_command():

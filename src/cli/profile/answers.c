@@ -70,7 +70,8 @@ uint64_t answers_busy_ns(const struct ledger_file *l, uint64_t server)
 {
         uint64_t sum = 0;
         for (size_t i = 0; i < l->row_count; i++)
-                if (l->rows[i].server == server)
+                /* A transfer runs as long as its bytes travel. */
+                if (l->rows[i].server == server && (l->rows[i].kernel || !l->rows[i].bytes))
                         sum += answers_cost_ns(&l->rows[i]);
         return sum;
 }
@@ -280,7 +281,7 @@ size_t answers_buffer_number(const struct ledger_file *l, uint64_t id)
 {
         size_t number = 1;
         for (size_t i = 0; i < l->move_count; i++) {
-                bool known = l->moves[i].id >= id;
+                bool known = l->moves[i].id >= id || !l->moves[i].id;
                 for (size_t k = 0; k < i && !known; k++)
                         known = l->moves[k].id == l->moves[i].id;
                 number += !known;
@@ -288,28 +289,59 @@ size_t answers_buffer_number(const struct ledger_file *l, uint64_t id)
         return number;
 }
 
-static void advise_moves(const struct ledger_file *l, struct answers *a)
+/* Memory that moves to and fro: one move, and the one back. */
+struct ping_pong {
+        const struct ledger_file_move *there, *back;
+};
+
+static uint64_t bytes_of_both(const struct ping_pong *p)
 {
-        char there[ANSWERS_NUMBER_MAX], size[ANSWERS_NUMBER_MAX], sum[ANSWERS_NUMBER_MAX];
+        return p->there->bytes + p->back->bytes;
+}
+
+/* Find those with the most bytes. Return how many were found. */
+static size_t ping_pongs(const struct ledger_file *l, struct ping_pong ret[ANSWERS_MOVES])
+{
+        size_t count = 0;
         for (size_t i = 0; i < l->move_count; i++) {
-                const struct ledger_file_move *m = &l->moves[i];
                 for (size_t k = 0; k < l->move_count; k++) {
-                        const struct ledger_file_move *back = &l->moves[k];
-                        if (m->from_host || back->from_host || back->id != m->id || !m->id ||
-                            back->from != m->to || back->to != m->from || m->from > m->to)
+                        const struct ping_pong p = { &l->moves[i], &l->moves[k] };
+                        if (p.there->from_host || p.back->from_host || p.back->id != p.there->id ||
+                            !p.there->id || p.back->from != p.there->to ||
+                            p.back->to != p.there->from || p.there->from > p.there->to)
                                 continue;
-                        if (m->count < PING_PONG || back->count < PING_PONG ||
-                            (m->from == m->to && k <= i))
+                        if (p.there->count < PING_PONG || p.back->count < PING_PONG ||
+                            (p.there->from == p.there->to && k <= i))
                                 continue;
-                        advise(a,
-                               "buffer %zu (%s) migrates %s times between %s and %s, %s in all. Run the "
-                               "kernels that use it on one server, or divide it between them.",
-                               answers_buffer_number(l, m->id), answers_size(m->size, size),
-                               answers_count(m->count + back->count, there),
-                               ledger_server_name(l, m->from), ledger_server_name(l, m->to),
-                               answers_size(m->bytes + back->bytes, sum));
+                        size_t at = count;
+                        while (at && bytes_of_both(&ret[at - 1]) < bytes_of_both(&p))
+                                at--;
+                        if (at == ANSWERS_MOVES)
+                                continue;
+                        count += count < ANSWERS_MOVES;
+                        for (size_t m = count - 1; m > at; m--)
+                                ret[m] = ret[m - 1];
+                        ret[at] = p;
                 }
         }
+        return count;
+}
+
+static void advise_moves(const struct ledger_file *l, struct answers *a)
+{
+        char times[ANSWERS_NUMBER_MAX], size[ANSWERS_NUMBER_MAX], sum[ANSWERS_NUMBER_MAX];
+        struct ping_pong all[ANSWERS_MOVES];
+        size_t count = ping_pongs(l, all);
+        for (size_t i = 0; i < count; i++)
+                advise(a,
+                       "buffer %zu (%s) migrates %s times between %s and %s, %s in all. Run the "
+                       "kernels that use it on one server, or divide it between them.",
+                       answers_buffer_number(l, all[i].there->id),
+                       answers_size(all[i].there->size, size),
+                       answers_count(all[i].there->count + all[i].back->count, times),
+                       ledger_server_name(l, all[i].there->from),
+                       ledger_server_name(l, all[i].there->to),
+                       answers_size(bytes_of_both(&all[i]), sum));
 }
 
 static void advise_transfers(const struct ledger_file *l, struct answers *a)

@@ -7,6 +7,7 @@
 enum {
         ANSWERS_TOP = 10,    /* kernels and transfers of the report */
         ANSWERS_ADVICE = 12, /* texts of advice */
+        ANSWERS_MOVES = 3,   /* of them, on memory that moves to and fro */
         ANSWERS_TEXT_MAX = 400,
 };
 

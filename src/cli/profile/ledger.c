@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 
 enum { FIELDS_MAX = 12 };
+
+#define LARGEST (UINT64_C(1) << 50)
 
 static const char *const kinds[LEDGER_KINDS] = {
         [LEDGER_FINISH] = "finish", [LEDGER_EVENTS] = "events", [LEDGER_BLOCKING] = "blocking",
@@ -60,10 +63,8 @@ static uint64_t number(struct line *l, size_t i)
         uint64_t n = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
         if (!end || *end || errno)
                 l->bad = true;
-        /* Sums of such numbers stay below 64 bits. */
-        if (n >> 50)
-                l->bad = true;
-        return n;
+        /* Sums of such numbers stay below 64 bits. Threads that wait for days may have more. */
+        return n < LARGEST ? n : LARGEST;
 }
 
 static void take_name(struct line *l, size_t i, char ret[LEDGER_NAME_MAX])
@@ -72,8 +73,9 @@ static void take_name(struct line *l, size_t i, char ret[LEDGER_NAME_MAX])
         const char *text = i < l->count ? l->fields[i] : "";
         l->bad |= i >= l->count;
         for (; text[n] && n < LEDGER_NAME_MAX - 1; n++)
-                ret[n] = (unsigned char)text[n] < ' ' || text[n] == 0x7f ? '?' : text[n];
+                ret[n] = text[n];
         ret[n] = 0;
+        bytes_tame(ret, LEDGER_NAME_MAX);
 }
 
 /* Make room for one more element. */

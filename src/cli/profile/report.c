@@ -186,10 +186,13 @@ static void json_moves(struct json_writer *w, const struct ledger_file *l)
         for (size_t i = 0; i < l->move_count; i++) {
                 const struct ledger_file_move *m = &l->moves[i];
                 json_begin(w, NULL, '{');
-                json_put_u64(w, "buffer", answers_buffer_number(l, m->id));
-                json_put_u64(w, "size_bytes", m->size);
-                json_put_text(w, "from", m->from_host ? NULL : ledger_server_name(l, m->from));
-                json_put_text(w, "to", ledger_server_name(l, m->to));
+                if (m->id) {
+                        json_put_u64(w, "buffer", answers_buffer_number(l, m->id));
+                        json_put_u64(w, "size_bytes", m->size);
+                        json_put_text(w, "from",
+                                      m->from_host ? NULL : ledger_server_name(l, m->from));
+                        json_put_text(w, "to", ledger_server_name(l, m->to));
+                }
                 json_put_u64(w, "count", m->count);
                 json_put_u64(w, "bytes", m->bytes);
                 json_end(w, '}');

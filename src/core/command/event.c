@@ -529,6 +529,16 @@ static bool all_done(void *arg) REQUIRES(client_held)
         return true;
 }
 
+/* Return the event that completed last, as far as their times tell. */
+static cl_event last_of(cl_uint count, const cl_event *events)
+{
+        cl_event last = events[count - 1];
+        for (cl_uint i = 0; i < count; i++)
+                if (events[i]->end_ns > last->end_ns)
+                        last = events[i];
+        return last;
+}
+
 cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
 {
         struct wait w = { c, count, events, false };
@@ -545,8 +555,10 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
                         server_ask_clock(q->device->server);
         }
         client_wait(c, all_done, &w);
-        if (profile_is_on() && count)
-                profile_wait_was(PROFILE_EVENTS, events[count - 1]->server, events[count - 1], 0);
+        if (profile_is_on() && count) {
+                cl_event last = last_of(count, events);
+                profile_wait_was(PROFILE_EVENTS, last->server, last, 0);
+        }
         if (count)
                 views_waited(events[0]->context);
         bool failed = false;

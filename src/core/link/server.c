@@ -22,6 +22,7 @@
 #include "core/link/peers.h"
 #include "core/link/request.h"
 #include "core/memory/migration.h"
+#include "core/profile/profile.h"
 #include "core/progress.h"
 #include "core/status.h"
 #include "core/tracing.h"
@@ -558,8 +559,12 @@ void servers_connect(struct client *c)
                                                      .id = { s->id[0], s->id[1] },
                                                      .key = { s->key[0], s->key[1] } };
         }
-        if (all && asked)
+        if (all && asked) {
+                uint64_t begin_ns = profile_is_on() ? client_now_ns(c) : 0;
                 c->io->connect(c->io_user, all, c->server_count);
+                if (profile_is_on())
+                        profile_waited(c, begin_ns);
+        }
         for (unsigned i = 0; i < c->server_count; i++)
                 server_connected(c->servers[i], &all[i], &asked[i]);
 
@@ -741,5 +746,7 @@ int server_round_trip(struct server *s)
         struct round_trip t = { s, s->clock.pings };
         if (r == 0)
                 client_wait(s->client, is_back, &t);
+        if (r == 0 && profile_is_on())
+                profile_wait_was(PROFILE_ANSWER, s, NULL, 0);
         return r;
 }

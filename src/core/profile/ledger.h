@@ -42,6 +42,8 @@ struct ledger {
         uint64_t calls, call_ns;              /* clEnqueue*, without the time of waits */
         uint64_t waits, wait_ns;              /* all of them */
         uint64_t awaited[CLIENT_SERVERS_MAX]; /* commands since the last wait for the server */
+        uint64_t carried
+                [CLIENT_SERVERS_MAX]; /* bytes of these commands, on their way to or from it */
         /* The last element is of waits for several servers. */
         struct ledger_wait by_server[CLIENT_SERVERS_MAX + 1][PROFILE_WAITS];
         struct ledger_row rows[LEDGER_ROWS];

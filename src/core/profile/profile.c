@@ -16,6 +16,7 @@
 enum {
         TIMED_FIRST = 16, /* launches of a kernel */
         TIMED_EACH = 16,  /* of those after them */
+        LARGE = 1 << 20,  /* bytes from which on a command travels in parts */
 };
 
 bool profile_on;
@@ -90,6 +91,7 @@ void profile_move(const struct _cl_mem *root, const struct share *share, const s
                         break;
                 }
         }
+        profile_ledger.carried[to->index] += share->part.end - share->part.begin;
         m->used = true;
         m->count++;
         m->bytes += share->part.end - share->part.begin;
@@ -113,27 +115,36 @@ static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
         return end > begin ? end - begin : 0;
 }
 
-/* Divide the last wait. The command's times are on the client's clock. The time in which it waits in the server counts
- * as the device's if commands were before it. The remainder is the way there and back: at most a round trip is the
- * link's latency. The rest is the link's, if bytes travel, or else the server's. */
-static void divide(struct ledger_wait *w, const struct server *s, const struct _cl_event *e,
-                   bool bytes, bool behind) REQUIRES(client_held)
+/* Return true if the command is none of the application, but a marker that its wait needs. */
+static bool is_own_marker(const struct _cl_event *e)
 {
-        uint64_t end = last.begin_ns + last.ns, device = 0, server = 0;
-        uint64_t latency = s->spec->in_process ? 0 : s->clock.rtt_ns;
-        bool timed = e && e->start_ns && e->end_ns;
+        return e && e->command == CL_COMMAND_MARKER && !e->profile_row;
+}
+
+/* Divide the last wait, of a command with `bytes` or 0. The command's times are on the client's clock. The time in
+ * which it waits in the server counts as the device's if commands were before it. A large transfer runs on the device
+ * as long as its bytes travel, so this is the link's time. The remainder is the way there and back: the link's, if
+ * data travels. Else at most a round trip is the link's, and the rest is the server's. */
+static void divide(struct ledger_wait *w, const struct server *s, const struct _cl_event *e,
+                   uint64_t bytes) REQUIRES(client_held)
+{
+        uint64_t end = last.begin_ns + last.ns, device = 0, server = 0, link = 0;
+        bool timed = e && e->start_ns && e->end_ns, here = s->spec->in_process;
+        bool behind = profile_ledger.awaited[s->index] > (is_own_marker(e) ? 0 : 1);
         if (timed) {
-                device = overlap(last.begin_ns, end, e->start_ns, e->end_ns);
                 uint64_t before = overlap(last.begin_ns, end, e->submit_ns, e->start_ns);
+                *(bytes >= LARGE && !here ? &link : &device) +=
+                        overlap(last.begin_ns, end, e->start_ns, e->end_ns);
                 *(behind ? &device : &server) += before;
         }
-        uint64_t rest = last.ns - device - server;
-        uint64_t link = bytes && timed ? rest : rest < latency ? rest : latency;
-        if (bytes && !timed)
-                link = rest;
-        w->link_ns += link;
-        w->device_ns += device + (timed || bytes ? 0 : rest - link);
-        w->server_ns += server + (timed ? rest - link : 0);
+        uint64_t rest = last.ns - device - server - link, way = 0;
+        if (!here && (bytes || (timed && profile_ledger.carried[s->index])))
+                way = rest;
+        else if (!here)
+                way = rest < s->clock.rtt_ns ? rest : s->clock.rtt_ns;
+        w->link_ns += link + way;
+        w->device_ns += device + (timed ? 0 : rest - way);
+        w->server_ns += server + (timed ? rest - way : 0);
 }
 
 void profile_wait_was(enum profile_wait kind, const struct server *s, const struct _cl_event *e,
@@ -150,17 +161,17 @@ void profile_wait_was(enum profile_wait kind, const struct server *s, const stru
                 w->server_ns += last.ns;
                 break;
         case PROFILE_TAKEN:
-                w->link_ns += last.ns;
+                *(s && s->spec->in_process ? &w->server_ns : &w->link_ns) += last.ns;
                 break;
         case PROFILE_ROOM:
                 w->device_ns += last.ns;
                 break;
         default:
                 if (s)
-                        divide(w, s, e, bytes != 0, profile_ledger.awaited[s->index] > 1);
+                        divide(w, s, e, bytes);
         }
         if (s && kind <= PROFILE_BLOCKING)
-                profile_ledger.awaited[s->index] = 0;
+                profile_ledger.awaited[s->index] = profile_ledger.carried[s->index] = 0;
         last.ns = 0; /* it has its reason */
 }
 
@@ -236,6 +247,7 @@ void profile_sent(struct command *m)
         r->count++;
         r->bytes += p->bytes;
         profile_ledger.awaited[m->server->index]++;
+        profile_ledger.carried[m->server->index] += p->bytes;
         p->row = (uint32_t)(r - profile_ledger.rows) + 1;
         if (m->event)
                 m->event->profile_row = p->row;
