@@ -120,6 +120,7 @@ void context_unhold(cl_context x)
         }
         for (cl_uint i = 0; i < x->device_count; i++) {
                 x->devices[i]->server->used--;
+                device_polled(x->devices[i]); /* its session stays a while */
                 device_unhold(x->devices[i]);
         }
         servers_unused(x->client);

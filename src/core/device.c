@@ -801,7 +801,9 @@ cl_int device_partition(cl_device_id d, const cl_device_partition_property *prop
         if (session_send(session, device_partition, .request = q.id, .device = d->index,
                          .properties = { values, property_count }) < 0)
                 request_done(c, q.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
+        c->sessions.waiters++; /* no session ends as unused meanwhile */
         request_wait(c, &q);
+        c->sessions.waiters--;
         cl_int status = q.status;
         if (status == CL_SUCCESS)
                 status = take_sub_devices(d, bytes_of(q.info.data, q.info.size), ret, ret_count);

@@ -126,7 +126,7 @@ static void *progress_run(void *user)
                 c->progress.idle = false;
                 naps = woken ? 0 : PROGRESS_NAPS;
                 if (!woken && must_watch(c, waits))
-                        client_pump(c, true, NULL, NULL, UINT64_MAX);
+                        client_pump(c, true, NULL, NULL, unused);
         }
         client_unlock(c);
         return NULL;

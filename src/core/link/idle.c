@@ -95,12 +95,13 @@ bool server_closing(struct server *s)
                 return false;
         s->receiving = true;
         int r = c->io->receive(c->io_user, s->link);
+        bool closes = s->state == SERVER_IDLE && (r < 0 || client_now_ns(c) >= s->idle.close_ns);
+        if (closes) { /* it may release the lock, and nobody may free the server meanwhile */
+                server_reap(s, false);
+                client_changed(c);
+        }
         s->receiving = false;
-        if (s->state != SERVER_IDLE || (r >= 0 && client_now_ns(c) < s->idle.close_ns))
-                return r != 0;
-        server_reap(s, false);
-        client_changed(c);
-        return true;
+        return closes || r != 0;
 }
 
 /* ---- beginning again ------------------------------------------------------------------------ */
@@ -144,6 +145,8 @@ static void set_unreached(const struct server *first) REQUIRES(client_held)
 void devices_begin_use(struct client *c, const cl_device_id *devices, cl_uint count)
 {
         struct use u = { devices, count };
+        for (cl_uint i = 0; i < count; i++)
+                device_polled(devices[i]);
         for (cl_uint i = 0; i < count; i++)
                 if (!devices[i]->parent && newest(devices[i])->state == SERVER_IDLE)
                         server_begin_again(newest(devices[i]));

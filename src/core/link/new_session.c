@@ -59,6 +59,8 @@ static void retire(struct server *s) REQUIRES(client_held)
         }
         if (first->sessions.last == s) { /* it is gone, and may come back */
                 first->sessions.last = first;
+                if (first->state == SERVER_IDLE)
+                        first->state = SERVER_LOST;
                 for (cl_uint i = 0; i < first->device_count; i++) {
                         first->devices[i]->available = first->devices[i]->present->available;
                         first->devices[i]->present = first->devices[i];
@@ -83,14 +85,16 @@ static unsigned find_number(struct client *c, const struct server *before, bool 
 {
         if (!before && is_full(c))
                 return CLIENT_SERVERS_MAX;
-        if (before && before->state == SERVER_IDLE && is_unused(before))
+        bool has_number = before && c->servers[before->index] == before;
+        if (has_number && before->state == SERVER_IDLE && is_unused(before))
                 return before->index;
         if (c->server_count < CLIENT_SERVERS_MAX)
                 return c->server_count;
-        if (quiet && before && is_unused(before))
+        if (quiet && has_number && is_unused(before))
                 return before->index;
-        for (unsigned i = 0; quiet && i < c->server_count; i++) {
-                if (is_forgotten(c->servers[i]))
+        for (unsigned i = 0; i < c->server_count; i++) {
+                const struct server *s = c->servers[i];
+                if ((quiet || s->state == SERVER_IDLE) && is_forgotten(s))
                         return i;
         }
         return CLIENT_SERVERS_MAX;

@@ -320,6 +320,7 @@ void server_abandon(struct server *s)
 {
         struct client *c = s->client;
         s->state = SERVER_LOST;
+        s->idle.awaited = false;
         s->reaped = true; /* session and link are left alone: their lists may be half changed */
         if (s->link)
                 c->io->close(c->io_user, s->link, true);
