@@ -380,6 +380,27 @@ TEST(bytes_that_did_not_arrive_are_not_current)
         placement_fini(&p);
 }
 
+TEST(bytes_written_behind_an_arrival_stay_when_it_fails)
+{
+        struct placement p = { 0 };
+        struct range all = { 0, 100 }, part;
+        const struct replica *from;
+        enum { QUEUE = 7, ARRIVAL = 2, KERNEL = 3 };
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        assert_int_equal(placement_copy(&p, 1, 0, all, ARRIVAL), 0);
+        assert_true(placement_arrives_after(&p, 1, 0, (struct range){ 99, 100 }, 1));
+        assert_false(placement_arrives_after(&p, 1, 0, all, ARRIVAL));
+        assert_false(placement_arrives_after(&p, 1, 0, (struct range){ 100, 200 }, 1));
+        assert_false(placement_arrives_after(&p, 2, 0, all, 1));
+        assert_int_equal(placement_may_write(&p, 1, 0, all, KERNEL, QUEUE), 0);
+        assert_true(placement_arrival_failed(&p, 1, ARRIVAL));
+        /* Another server gets the kernel's bytes, not those that it had itself before. */
+        assert_int_equal(placement_stale(&p, 0, 0, all, &part, &from), 1);
+        assert_int_equal(from->server, 1);
+        assert_int_equal(placement_stale(&p, 1, 0, all, &part, &from), 0);
+        placement_fini(&p);
+}
+
 TEST(the_view_is_current_once_it_has_come_and_until_somebody_writes)
 {
         struct placement p = { 0 };
@@ -468,6 +489,7 @@ int main(void)
                         every_user_waits_for_an_arrival_until_a_command_overwrites_all_of_it),
                 cmocka_unit_test(data_nobody_else_has_stays_when_some_did_not_arrive),
                 cmocka_unit_test(bytes_that_did_not_arrive_are_not_current),
+                cmocka_unit_test(bytes_written_behind_an_arrival_stay_when_it_fails),
                 cmocka_unit_test(the_view_is_current_once_it_has_come_and_until_somebody_writes),
                 cmocka_unit_test(a_command_comes_after_what_it_waits_for_and_its_own_queue),
                 cmocka_unit_test(nothing_is_claimed_when_memory_runs_out),

@@ -30,6 +30,10 @@ static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read
         uint8_t *bytes = mem_host(mem, offset);
         if (queue_in_order(m->queue) && m->queue->last_event != m->id)
                 return false;
+        if (write_from &&
+            placement_arrives_after(&mem_root(mem)->placement, m->server->index,
+                                    mem_domain(mem_root(mem), m->queue->device), at, m->id))
+                return false;
         if (read_to)
                 memcpy(read_to, bytes, size);
         else

@@ -157,6 +157,17 @@ int placement_copy(struct placement *p, uint32_t server, uint32_t domain, struct
         return e < 0 ? e : range_set_add(&at->current, r);
 }
 
+bool placement_arrives_after(const struct placement *p, uint32_t server, uint32_t domain,
+                             struct range r, uint64_t event)
+{
+        const struct replica *at = placement_find(p, server, domain);
+        for (size_t i = 0; at && i < at->writer_count; i++)
+                if (at->writers[i].arrival && at->writers[i].event > event &&
+                    range_overlaps(at->writers[i].range, r))
+                        return true;
+        return false;
+}
+
 static bool is_avoided(const struct placement *p, const struct replica *r)
 {
         return r->server < CLIENT_SERVERS_MAX && server_set_has(&p->avoid, r->server);
@@ -240,10 +251,12 @@ bool placement_arrival_failed(struct placement *p, uint32_t server, uint64_t eve
                         struct writer w = at->writers[k];
                         if (w.event != event || !w.arrival)
                                 continue;
+                        /* A command in order behind it may have written there since. */
+                        bool kept = w.many || replica_passed(at, k);
                         writer_del(at, k);
                         found = true;
-                        int e = w.many ? drop_copies(p, at, w.range)
-                                       : range_set_remove(&at->current, w.range);
+                        int e = kept ? drop_copies(p, at, w.range)
+                                     : range_set_remove(&at->current, w.range);
                         /* Without memory to split a range, drop everything rather than too little. */
                         if (e < 0)
                                 at->current.count = 0;

@@ -104,6 +104,11 @@ void writer_see(struct writer *w, uint64_t queue);
 /* That command was a blocking write. The application may rely on its completion in any queue. */
 void placement_await(struct placement *p, uint32_t server, uint32_t domain, uint64_t event);
 
+/* Is a copy on its way to some byte of r at the location that a command later than `event` asked for? Ids of events
+ * grow. */
+bool placement_arrives_after(const struct placement *p, uint32_t server, uint32_t domain,
+                             struct range r, uint64_t event);
+
 /* Bytes r arrive at the location as a copy, by command `event`, which waits for the arrivals that r
  * overlaps. SP_E_NOMEM as above. */
 SP_NODISCARD int placement_copy(struct placement *p, uint32_t server, uint32_t domain,
