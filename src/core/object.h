@@ -152,6 +152,7 @@ struct _cl_command_queue {
         cl_context context;
         cl_device_id device;
         uint64_t id;
+        uint64_t order; /* queue_order; 0: `id` */
         cl_command_queue_properties properties;
         cl_uint size;                       /* on the device: CL_QUEUE_SIZE */
         bool is_default;                    /* on the device: its default one in the context */

@@ -197,10 +197,15 @@ cl_int command_end(struct command *m, int r, bool wait)
         } else if (m->event) {
                 event_complete(m->event, status);
         }
+        /* The queue does not wait for what this command should have waited for. */
+        if (r < 0 && m->wait_count && !m->enqueue->record)
+                m->queue->order = client_new_id(m->client, OBJECT_QUEUE);
         if (profile_counts(&m->profile))
                 profile_end(m);
         if (m->waits != m->few_waits)
                 mem_free(m->waits);
+        m->waits = m->few_waits;
+        m->wait_count = 0;
         bool handed_out = m->event && m->enqueue->ret_event && status == CL_SUCCESS;
         if (m->event && !handed_out)
                 event_unhold(m->event);

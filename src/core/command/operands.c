@@ -296,7 +296,7 @@ int command_use(struct command *m, cl_mem mem, struct range r, bool bring_it)
                 e = bring_stale(m, root, domain, r);
                 at = placement_find(p, server, domain);
         }
-        uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
+        uint64_t queue = queue_order(m->queue);
         for (size_t i = 0; e == 0 && at && i < at->writer_count; i++) {
                 struct writer *w = &at->writers[i];
                 if (!w->awaited || !range_overlaps(w->range, r) || writer_is_seen(w, queue))
@@ -320,7 +320,7 @@ int command_wrote(struct command *m, cl_mem mem, struct range r, bool covers)
         if (m->wait_count)
                 placement_follow(&root->placement, m->server->index, domain, r, m->id, covers,
                                  m->waits, m->wait_count);
-        uint64_t queue = queue_in_order(m->queue) ? m->queue->id : 0;
+        uint64_t queue = queue_order(m->queue);
         if (e == 0)
                 e = (covers ? placement_write : placement_may_write)(
                         &root->placement, m->server->index, domain, r, m->id, queue);

@@ -53,6 +53,12 @@ static inline bool queue_in_order(const struct _cl_command_queue *q)
         return !(q->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 
+/* Return the name by which placement knows an in-order queue; 0: the queue has no order. */
+static inline uint64_t queue_order(const struct _cl_command_queue *q)
+{
+        return !queue_in_order(q) ? 0 : q->order ? q->order : q->id;
+}
+
 /* ---- for core's own files ------------------------------------------------------------------------ */
 
 void queue_hold(cl_command_queue q) REQUIRES(client_held);

@@ -61,9 +61,9 @@ static bool keeps_view(const struct command *m, cl_mem mem, struct range r) REQU
         if (!ours || root->view || mem_is_image(mem) || root->content ||
             mem_is_here(root, m->queue->device))
                 return false;
-        return placement_comes_after(
-                &root->placement, m->server->index, mem_domain(root, m->queue->device), r,
-                queue_in_order(m->queue) ? m->queue->id : 0, m->waits, m->wait_count);
+        return placement_comes_after(&root->placement, m->server->index,
+                                     mem_domain(root, m->queue->device), r, queue_order(m->queue),
+                                     m->waits, m->wait_count);
 }
 
 /* The mapped bytes in the application's memory. */

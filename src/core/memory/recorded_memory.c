@@ -306,7 +306,7 @@ int record_wrote(struct command *m, cl_mem mem, struct range range)
                 r = placement_of(rec->buffer, root, &p);
                 if (!r)
                         r = placement_write(p, m->server->index, domain, range, m->id,
-                                            queue_in_order(m->queue) ? m->queue->id : 0);
+                                            queue_order(m->queue));
         }
         return r < 0 ? r
                      : uses_add(rec->uses, &(struct memory_use){ USE_WROTE, mem, domain, range });
@@ -315,11 +315,11 @@ int record_wrote(struct command *m, cl_mem mem, struct range range)
 /* ---- running ----------------------------------------------------------------------------------- */
 
 /* A queue of the domain that m is to look like one of. With several queues no order of one says anything of
- * the others. */
-static cl_command_queue sum_queue(cl_command_buffer_khr b, const struct memory_sum *s)
-        REQUIRES(client_held)
+ * the others. The only one may have another in its place. */
+static cl_command_queue sum_queue(const struct command *m, cl_command_buffer_khr b,
+                                  const struct memory_sum *s) REQUIRES(client_held)
 {
-        return b->queue_count > 1 ? domain_slot(b, s->root, s->domain) : b->queues[0];
+        return b->queue_count > 1 ? domain_slot(b, s->root, s->domain) : m->enqueue->queue;
 }
 
 static int use_ranges(struct command *m, cl_mem root, const struct range_set *set, bool bring)
@@ -336,7 +336,7 @@ int recorded_use_all(struct command *m, cl_command_buffer_khr b)
         int r = sums_make(b);
         list_each(s, &b->sums, struct memory_sum, link)
         {
-                m->queue = sum_queue(b, s);
+                m->queue = sum_queue(m, b, s);
                 if (!r)
                         r = use_ranges(m, s->root, &s->bring, true);
                 if (!r)
@@ -351,7 +351,7 @@ int recorded_wrote_all(struct command *m, cl_command_buffer_khr b)
         int r = 0;
         list_each(s, &b->sums, struct memory_sum, link)
         {
-                m->queue = sum_queue(b, s);
+                m->queue = sum_queue(m, b, s);
                 for (size_t i = 0; i < s->wrote.count && !r; i++)
                         r = command_wrote(m, s->root, s->wrote.ranges[i], false);
         }
