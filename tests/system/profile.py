@@ -93,6 +93,18 @@ def the_time_of_bytes_on_a_slow_link_is_the_links():
     assert blocking["link_ns"] > blocking["device_ns"] + blocking["server_ns"], blocking
 
 
+def the_time_of_many_kernels_before_one_wait_is_the_devices():
+    program = [str(BUILD / "bin/lbm"), "--size", "32", "--steps", "200", "--kernels", str(daemon.ROOT / "examples/lbm")]
+    if not Path(program[0]).exists():
+        return "not run: the examples are not built"
+    with servers(1) as one:
+        done = profile(at(one.ports[0]), *program)
+    assert done.returncode == 0, done.stderr
+    p = json.loads(done.stderr.splitlines()[-1])
+    finish = [w for w in p["waits"] if w["kind"] == "finish"][0]
+    assert finish["device_ns"] > finish["wait_ns"] / 2, p
+
+
 def the_file_counts_each_command():
     ledger, kernels = Path(FOLDER.name) / "ledger", 20
     with servers(2) as both:

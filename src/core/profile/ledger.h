@@ -44,6 +44,8 @@ struct ledger {
         uint64_t awaited[CLIENT_SERVERS_MAX]; /* commands since the last wait for the server */
         uint64_t carried
                 [CLIENT_SERVERS_MAX]; /* bytes of these commands, on their way to or from it */
+        uint64_t expected
+                [CLIENT_SERVERS_MAX]; /* what they take on devices, by the times of others */
         /* The last element is of waits for several servers. */
         struct ledger_wait by_server[CLIENT_SERVERS_MAX + 1][PROFILE_WAITS];
         struct ledger_row rows[LEDGER_ROWS];

@@ -121,10 +121,17 @@ static bool is_own_marker(const struct _cl_event *e)
         return e && e->command == CL_COMMAND_MARKER && !e->profile_row;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+        return a < b ? a : b;
+}
+
 /* Divide the last wait, of a command with `bytes` or 0. The command's times are on the client's clock. The time in
  * which it waits in the server counts as the device's if commands were before it. A large transfer runs on the device
- * as long as its bytes travel, so this is the link's time. The remainder is the way there and back: the link's, if
- * data travels. Else at most a round trip is the link's, and the rest is the server's. */
+ * as long as its bytes travel, so this is the link's time. The remainder is the way there and back. It is the link's if
+ * data travels; of that, commands before this one take what they took at other times. Without data at most a round
+ * trip is the link's. The rest is the server's, or the device's if commands were before it, as the server gives a
+ * device a few at a time. */
 static void divide(struct ledger_wait *w, const struct server *s, const struct _cl_event *e,
                    uint64_t bytes) REQUIRES(client_held)
 {
@@ -138,13 +145,18 @@ static void divide(struct ledger_wait *w, const struct server *s, const struct _
                 *(behind ? &device : &server) += before;
         }
         uint64_t rest = last.ns - device - server - link, way = 0;
-        if (!here && (bytes || (timed && profile_ledger.carried[s->index])))
+        uint64_t carried = timed ? profile_ledger.carried[s->index] : 0;
+        if (here)
+                way = 0;
+        else if (bytes || (carried && !behind))
                 way = rest;
-        else if (!here)
-                way = rest < s->clock.rtt_ns ? rest : s->clock.rtt_ns;
+        else if (carried)
+                way = rest - lesser(rest, profile_ledger.expected[s->index]);
+        else
+                way = lesser(rest, s->clock.rtt_ns);
         w->link_ns += link + way;
-        w->device_ns += device + (timed ? 0 : rest - way);
-        w->server_ns += server + (timed ? rest - way : 0);
+        w->device_ns += device + (timed && !behind ? 0 : rest - way);
+        w->server_ns += server + (timed && !behind ? rest - way : 0);
 }
 
 void profile_wait_was(enum profile_wait kind, const struct server *s, const struct _cl_event *e,
@@ -171,7 +183,8 @@ void profile_wait_was(enum profile_wait kind, const struct server *s, const stru
                         divide(w, s, e, bytes);
         }
         if (s && kind <= PROFILE_BLOCKING)
-                profile_ledger.awaited[s->index] = profile_ledger.carried[s->index] = 0;
+                profile_ledger.awaited[s->index] = profile_ledger.carried[s->index] =
+                        profile_ledger.expected[s->index] = 0;
         last.ns = 0; /* it has its reason */
 }
 
@@ -248,6 +261,7 @@ void profile_sent(struct command *m)
         r->bytes += p->bytes;
         profile_ledger.awaited[m->server->index]++;
         profile_ledger.carried[m->server->index] += p->bytes;
+        profile_ledger.expected[m->server->index] += r->timed ? r->device_ns / r->timed : 0;
         p->row = (uint32_t)(r - profile_ledger.rows) + 1;
         if (m->event)
                 m->event->profile_row = p->row;
