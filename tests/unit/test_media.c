@@ -256,19 +256,28 @@ static void answers_of_a_process_are_checked(void **state)
         struct av_request decoder = encoder;
         decoder.kind = AV_DECODER;
         struct av_reply r = { .size = encoder.out_room };
-        assert_int_equal(av_reply_check(&r, &encoder), CODEC_OK);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_OK);
         r.size++;
-        assert_int_equal(av_reply_check(&r, &encoder), CODEC_LOST);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
         r.size = 0;
-        assert_int_equal(av_reply_check(&r, &encoder), CODEC_LOST);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
         r = (struct av_reply){ .width = 64, .height = 48, .bits = 8, .size = 64 * 48 * 3 / 2 };
-        assert_int_equal(av_reply_check(&r, &decoder), CODEC_OK);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &decoder), CODEC_OK);
         for (unsigned i = 0; i < 6; i++) {
                 struct av_reply bad = r;
                 *(uint32_t *[]){ &bad.width, &bad.height, &bad.bits }[i % 3] +=
                         i < 3 ? 1 : UINT32_MAX / 2;
-                assert_int_equal(av_reply_check(&bad, &decoder), CODEC_LOST);
+                assert_int_equal(av_reply_check(&bad, AV_NEXT, &decoder), CODEC_LOST);
         }
+        /* Other answers have no bytes. */
+        r = (struct av_reply){ .size = 1 };
+        for (unsigned kind = 0; kind < AV_KINDS; kind++)
+                if (kind != AV_NEXT)
+                        assert_int_equal(av_reply_check(&r, kind, &encoder), CODEC_LOST);
+        r.result = CODEC_NONE;
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
+        r.size = 0;
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_OK);
         /* Rooms hold the largest that passes. */
         static const unsigned sides[][2] = { { 1, 1 }, { 1, 7 }, { 9, 1 }, { 3, 3 }, { 64, 48 } };
         for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)

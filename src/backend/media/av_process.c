@@ -121,9 +121,7 @@ enum codec_result av_process_call(struct av_process *p, const struct av_request 
                 return CODEC_LOST;
         bool ok = av_call(p->socket, r, -1, ret, NULL) && ret->result <= CODEC_NONE &&
                   ret->result > CODEC_LOST;
-        if (ok && ret->result == CODEC_OK && r->kind == AV_NEXT)
-                ok = av_reply_check(ret, &p->open) == CODEC_OK;
-        if (ok)
+        if (ok && av_reply_check(ret, (enum av_kind)r->kind, &p->open) == CODEC_OK)
                 return (enum codec_result)ret->result;
         lose(p);
         return CODEC_LOST;
