@@ -61,6 +61,14 @@ static const char *file_of(const char *url)
         return *url == '/' ? url : NULL;
 }
 
+static const struct named *find_source(const char *name)
+{
+        for (size_t i = 0; i < io.source_count; i++)
+                if (!strcmp(io.sources[i].name, name))
+                        return &io.sources[i];
+        return NULL;
+}
+
 static bool take_source(const char *text)
 {
         static const char allowed[] =
@@ -74,9 +82,13 @@ static bool take_source(const char *text)
                           (int)n, text, AV_NAME_MAX - 1);
                 return false;
         }
-        struct named *s = &io.sources[io.source_count++];
-        memcpy(s->name, text, n);
-        s->url = text + n + 1;
+        struct named s = { .url = text + n + 1 };
+        memcpy(s.name, text, n);
+        if (find_source(s.name)) {
+                log_error(LOG, "--media-source: there are two with the name %s", s.name);
+                return false;
+        }
+        io.sources[io.source_count++] = s;
         return true;
 }
 
@@ -174,9 +186,9 @@ static bool answer(size_t caller)
                 return true;
         if (n != sizeof(r) || r.kind != AV_SOURCE || av_request_check(&r, false) < 0)
                 return false;
-        for (size_t i = 0; i < io.source_count; i++)
-                if (!strcmp(io.sources[i].name, r.name))
-                        reply.result = start(caller, &io.sources[i], &stream);
+        const struct named *source = find_source(r.name);
+        if (source)
+                reply.result = start(caller, source, &stream);
         bool ok = passing_send(socket, &to, 1, &stream, stream >= 0 ? 1 : 0) == sizeof(reply);
         if (stream >= 0)
                 (void)file_close(stream);
