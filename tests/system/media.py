@@ -479,6 +479,24 @@ def streams_of_the_network_are_sources():
         assert "refused" not in s.log_text(), s.log_text()
 
 
+def a_file_that_is_gone_for_a_time_ends_no_loop():
+    """Commands fail until it is there again."""
+    path, away = (Path(FOLDER.name) / name for name in ("moved.mp4", "away.mp4"))
+    shutil.copy(film("mp4")[0], path)
+    with with_sources(f"--media-source=moved={path}") as s, \
+            subprocess.Popen([READER, "moved", "moved"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=daemon.client_env(at(s.ports[0]))) as p:
+        for old, new in ((path, away), (away, path)):
+            line = p.stdout.readline()
+            if not line and p.wait() == 77:
+                return
+            assert line == "ready\n", line
+            old.rename(new)
+            p.stdin.write("\n")
+            p.stdin.flush()
+        assert p.wait() == 0
+
+
 def memory_of(pid):
     """The bytes of a process that it can write, and its arguments."""
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
