@@ -381,6 +381,24 @@ def killed_process_ends_its_command_alone():
         assert "the process of a stream is lost" in s.log_text(), s.log_text()
 
 
+def a_killed_decoder_ends_its_stream_alone():
+    """At a flush, at the reset behind one, and when the next picture is wanted."""
+    with servers(1, "--media=on", "--backend=media") as s, \
+            subprocess.Popen([DECODER, "h264", dict(streams())["h264"][0], "-", str(WIDTH), str(HEIGHT), "lost"],
+                             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=daemon.client_env(at(s.ports[0]), SYSTEM_DECODER_FLAGS="4")) as p:
+        for _ in range(3):
+            line = p.stdout.readline()
+            if not line and p.wait() == 77:
+                return
+            assert line == "ready\n", line
+            for pid in processes(s.processes[0].pid, "media-av"):
+                os.kill(pid, signal.SIGKILL)
+            p.stdin.write("\n")
+            p.stdin.flush()
+        assert p.wait() == 0
+
+
 def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 

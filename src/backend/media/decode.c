@@ -95,6 +95,14 @@ static cl_int stream_choose(struct stream *s, bool av)
         return stream_begin(s, av || !media->codecs[s->which]);
 }
 
+/* The status of a command of the stream. If its process is lost, the next packet begins a stream in another one. */
+static cl_int stream_status(struct stream *s, enum codec_result r)
+{
+        if (r == CODEC_LOST)
+                stream_end(s);
+        return media_status(r);
+}
+
 /* Decode the packet. If the module's decoder refuses the first one of a stream, libavcodec gets it. */
 static cl_int stream_decode(struct stream *s, const uint8_t *packet, size_t size)
 {
@@ -108,9 +116,7 @@ static cl_int stream_decode(struct stream *s, const uint8_t *packet, size_t size
                 r = s->codec->feed(s->decoder, packet, size);
         }
         s->fresh &= r < 0;
-        if (r == CODEC_LOST)
-                stream_end(s); /* the next packet begins a stream in a new process */
-        return media_status(r);
+        return stream_status(s, r);
 }
 
 /* Decode a copy of the packet, which a client cannot change meanwhile. */
@@ -120,7 +126,7 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size, 
         if (!s->decoder) {
                 status = stream_choose(s, av);
         } else if (s->flushed) {
-                status = media_status(s->codec->reset(s->decoder));
+                status = stream_status(s, s->codec->reset(s->decoder));
                 s->fresh = true;
         }
         if (status < 0)
@@ -185,7 +191,7 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
                         s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
                 if (r != CODEC_OK) {
                         status[MEDIA_RESULT] = s->flushed ? MEDIA_END : MEDIA_AGAIN;
-                        return media_status(r);
+                        return stream_status(s, r);
                 }
         }
         const struct codec_picture *p = &s->picture;
@@ -228,7 +234,7 @@ static cl_int run_stream(const struct registry_launch *l, struct stream *s, unsi
         if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed) {
                 s->flushed = true;
                 if (s->decoder)
-                        status = media_status(s->codec->flush(s->decoder));
+                        status = stream_status(s, s->codec->flush(s->decoder));
         }
         if (status == CL_SUCCESS)
                 status = stream_deliver(s, &l->args[PICTURE], format, words, ret_size);
