@@ -350,7 +350,7 @@ static void damage(void)
         EXPECT(CL_INVALID_BUFFER_SIZE, status);
         read_status(&s, t, words);
         CHECK(words[0] == CL_INVALID_BUFFER_SIZE && (size_t)words[6] == picture_size);
-        CHECK(check_step(&s, enqueue(&s, NULL, 0, 0, ROOM, 0)) == 0);
+        CHECK(check_step(&s, enqueue(&s, NULL, 0, 0, ROOM, FLUSH)) == 0);
         stream_end(&s);
         play(1);
 }

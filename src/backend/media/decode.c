@@ -33,7 +33,8 @@ struct stream {
         struct codec_decoder *decoder; /* NULL: not needed yet, or not any more */
         bool fresh;                    /* it has had no packet */
         bool flushed;
-        bool held; /* `picture` did not fit into a buffer */
+        bool flush_due; /* the decoder does not know yet: a call could end the held picture */
+        bool held;      /* `picture` did not fit into a buffer */
         struct codec_picture picture;
         uint32_t pictures;
 };
@@ -47,7 +48,7 @@ static void stream_end(struct stream *s)
                 media_stream_uncount(s->common.media);
         }
         s->decoder = NULL;
-        s->flushed = s->held = false;
+        s->flushed = s->flush_due = s->held = false;
         s->pictures = 0;
 }
 
@@ -131,7 +132,7 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size, 
         }
         if (status < 0)
                 return status;
-        s->flushed = s->held = false;
+        s->flushed = s->flush_due = s->held = false;
         uint8_t *copy = mem_alloc(size);
         if (!copy)
                 return CL_OUT_OF_HOST_MEMORY;
@@ -187,8 +188,12 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
                              uint32_t status[MEDIA_STATUS_WORDS], size_t *ret_size)
 {
         if (!s->held) {
-                enum codec_result r =
-                        s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
+                enum codec_result r = CODEC_OK;
+                if (s->decoder && s->flush_due)
+                        r = s->codec->flush(s->decoder);
+                s->flush_due = false;
+                if (r == CODEC_OK)
+                        r = s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
                 if (r != CODEC_OK) {
                         status[MEDIA_RESULT] = s->flushed ? MEDIA_END : MEDIA_AGAIN;
                         return stream_status(s, r);
@@ -231,11 +236,8 @@ static cl_int run_stream(const struct registry_launch *l, struct stream *s, unsi
         s->which = which;
         if (size)
                 status = stream_feed(s, l->args[PACKET].data, size, av);
-        if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed) {
-                s->flushed = true;
-                if (s->decoder)
-                        status = stream_status(s, s->codec->flush(s->decoder));
-        }
+        if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed)
+                s->flushed = s->flush_due = true;
         if (status == CL_SUCCESS)
                 status = stream_deliver(s, &l->args[PICTURE], format, words, ret_size);
         words[MEDIA_PICTURES] = s->pictures;
