@@ -14,12 +14,18 @@
 #include "os/poll.h"
 #include "os/process/detached.h"
 #include "os/shared_memory.h"
+#include "os/thread.h"
 #include "os/vm.h"
 
 #define LOG     "media"
 #define PROGRAM "media-av"
 
-enum { ENDING_MAX = 64, GRACE_S = 10 };
+enum {
+        ENDING_MAX = 64,
+        GRACE_S = 10,
+        END_MS = 1000, /* for the end of a first process that is not used */
+        MS = 1000000,
+};
 
 struct av_processes {
         bool in_process;
@@ -28,9 +34,8 @@ struct av_processes {
         struct lock lock; /* guards what follows */
         unsigned running;
         int spare_id, spare; /* the socket of the first process until a stream takes it; or -1 */
-        int ending
-                [ENDING_MAX]; /* numbers of processes that were ended, but are not collected yet */
         unsigned ending_count;
+        int ending[]; /* numbers of processes that were ended, but are not collected yet */
 };
 
 /* ---- start and end -------------------------------------------------------------------------- */
@@ -52,6 +57,17 @@ static int launch(struct av_processes *all, int *ret_socket, int *ret_id)
         return detached_start_socket(argv, all->in_process, ret_socket, ret_id);
 }
 
+/* One process less runs; it has the number `id`, or 0. */
+static void give_back(struct av_processes *all, int id)
+{
+        lock_take(&all->lock);
+        all->running--;
+        collect(all);
+        if (!all->in_process && !detached_collect(id))
+                all->ending[all->ending_count++] = id; /* `take` has left room */
+        lock_release(&all->lock);
+}
+
 /* Get a process without a stream. */
 static enum codec_result take(struct av_processes *all, int *ret_socket, int *ret_id)
 {
@@ -63,27 +79,16 @@ static enum codec_result take(struct av_processes *all, int *ret_socket, int *re
                 *ret_socket = all->spare;
                 *ret_id = all->spare_id;
                 all->spare = -1;
+                all->spare_id = 0;
                 all->running++;
         }
         lock_release(&all->lock);
         if (r == CODEC_OK && *ret_socket < 0 && launch(all, ret_socket, ret_id) < 0) {
                 log_warn(LOG, "%s can't be started: %s", all->path, strerror(errno));
-                lock_take(&all->lock);
-                all->running--;
-                lock_release(&all->lock);
+                give_back(all, *ret_id);
                 r = CODEC_LOST;
         }
         return r;
-}
-
-static void give_back(struct av_processes *all, int id)
-{
-        lock_take(&all->lock);
-        all->running--;
-        collect(all);
-        if (!all->in_process && !detached_collect(id) && all->ending_count < ENDING_MAX)
-                all->ending[all->ending_count++] = id;
-        lock_release(&all->lock);
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -196,7 +201,8 @@ void av_process_end(struct av_process *p)
 int av_processes_open(bool in_process, unsigned max, struct av_processes **ret,
                       uint32_t *ret_codecs)
 {
-        struct av_processes *all = mem_zalloc(sizeof(*all));
+        struct av_processes *all =
+                mem_zalloc(sizeof(*all) + ((size_t)max + ENDING_MAX) * sizeof(all->ending[0]));
         struct av_request hello = { .kind = AV_HELLO, .version = AV_VERSION };
         struct av_reply reply;
         if (!all)
@@ -217,7 +223,10 @@ int av_processes_open(bool in_process, unsigned max, struct av_processes **ret,
                 *ret = all;
                 return 0;
         }
+        int id = all->spare_id;
         av_processes_free(all);
+        for (unsigned i = 0; !in_process && i < END_MS && !detached_collect(id); i++)
+                (void)thread_sleep(MS);
         return SP_E_NOENT;
 }
 
