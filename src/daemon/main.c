@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/media/source_names.h"
 #include "base/journal.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -138,6 +139,10 @@ static int run(struct config_options *o, const struct config_command_line *line,
                         "spancld: --reserve takes DEVICE=user:NAME and DEVICE=token, separated by "
                         "commas, not %s\n",
                         config_option_text(o, CONFIG_reserve));
+                return 2;
+        }
+        if (!media_sources_check(o, wrong, sizeof(wrong))) {
+                fprintf(stderr, "spancld: --media-source: %s\n", wrong);
                 return 2;
         }
         if (config_option_flag(o, CONFIG_lttng) && config_option_flag(o, CONFIG_sandbox)) {

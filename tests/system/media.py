@@ -567,6 +567,17 @@ def wrong_names_and_arguments_of_sources_are_refused():
         assert daemon.run([READER, "film-mp4", "wrong"], at(s.ports[0])).returncode == 77
 
 
+def sources_that_are_wrong_start_no_server():
+    for wrong, told in (("rtsp://u:secret@h/", "number 1 is not a name"), ("a b=/film", "number 1 is not a name"),
+                        ("film=", "number 1 is not a name")):
+        done = subprocess.run([BUILD / "bin/spancld", "--media=on", f"--media-source={wrong}"], text=True,
+                              stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2 and told in done.stderr and "secret" not in done.stderr, done
+    done = subprocess.run([BUILD / "bin/spancld", "--media=on", "--media-source=a=/b", "--media-source=a=/c"],
+                          text=True, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2 and "two with the name a" in done.stderr, done
+
+
 def killed_processes_of_sources_are_started_again():
     with with_sources() as s:
         server = s.processes[0].pid

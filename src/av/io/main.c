@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "av/io/source.h"
+#include "backend/media/source_names.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -22,13 +23,7 @@
 
 enum { PER_S = 10, BURST = 32 }; /* streams that a caller starts in a second, and at once */
 
-enum {
-        SUPERVISOR = 0,
-        SOURCES_MAX = 64,
-        CALLERS_MAX = 4096,
-        STREAMS_MAX = 256,
-        OF_CALLER_MAX = 16
-};
+enum { SUPERVISOR = 0, CALLERS_MAX = 4096, STREAMS_MAX = 256, OF_CALLER_MAX = 16 };
 
 struct named {
         char name[AV_NAME_MAX];
@@ -42,7 +37,7 @@ struct caller {
 };
 
 static struct {
-        struct named sources[SOURCES_MAX];
+        struct named sources[MEDIA_SOURCES_MAX];
         size_t source_count;
         struct caller callers[CALLERS_MAX];
         struct {
@@ -69,32 +64,23 @@ static const struct named *find_source(const char *name)
         return NULL;
 }
 
+/* Take NAME=URL, as media_sources_check wants it. */
 static bool take_source(const char *text)
 {
-        static const char allowed[] =
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-        size_t n = strspn(text, allowed);
-        if (!n || n >= AV_NAME_MAX || text[n] != '=' || !text[n + 1] ||
-            io.source_count == SOURCES_MAX) {
-                log_error(LOG,
-                          "--media-source %.*s: not a name of letters, digits, `-` and `_`, "
-                          "at most %d, `=` and a URL",
-                          (int)n, text, AV_NAME_MAX - 1);
-                return false;
-        }
+        size_t n = media_source_name(text);
         struct named s = { .url = text + n + 1 };
-        memcpy(s.name, text, n);
-        if (find_source(s.name)) {
-                log_error(LOG, "--media-source: there are two with the name %s", s.name);
+        if (!n || io.source_count == MEDIA_SOURCES_MAX) {
+                log_error(LOG, "these are no sources that spancld names");
                 return false;
         }
+        memcpy(s.name, text, n);
         io.sources[io.source_count++] = s;
         return true;
 }
 
 static bool enter_sandbox(void)
 {
-        const char *files[SOURCES_MAX + 1] = { NULL };
+        const char *files[MEDIA_SOURCES_MAX + 1] = { NULL };
         size_t count = 0;
         bool network = false;
         for (size_t i = 0; i < io.source_count; i++) {

@@ -17,6 +17,9 @@ struct helper {
         int control;       /* its CONTROL_FD's other end, or that of its standard input; -1: none */
         pid_t pid;         /* 0: none */
         uint64_t again_ns; /* when to start one; UINT64_MAX: not by itself */
+        /* Of one whose pauses grow (media-io): when it began, and its last pause. */
+        uint64_t begun_ns;
+        unsigned pause_ms;
 };
 
 /* A helper that does not run. `kind`: of `control`, if the supervisor reads it; SOURCE_HELPER_LOG: it does not. */
