@@ -48,7 +48,7 @@ static void answers(const uint8_t *data, size_t size, const struct av_request *o
         struct av_reply r;
         fuzz_check(socket_pair_packets(pair));
         send_packets(pair[1], data, size, sizeof(r), -1);
-        enum codec_result result = av_process_adopt(pair[0], open, &p);
+        enum codec_result result = av_process_adopt(pair[0], -1, open, &p);
         fuzz_check(result <= CODEC_OK && result >= CODEC_LOST);
         if (result == CODEC_OK) {
                 static const enum av_kind kinds[] = { AV_FEED, AV_NEXT, AV_FLUSH, AV_NEXT };

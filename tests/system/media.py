@@ -515,6 +515,23 @@ def a_file_that_is_gone_for_a_time_ends_no_loop():
         assert p.wait() == 0
 
 
+def a_source_that_waits_does_not_hold_up_the_end_of_its_session():
+    """It would wait for half a minute. Nor does its process outlive the session for so long."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, \
+            servers(1, "--media=on", "--backend=media", "--log=debug",
+                    "--media-source=silent=tcp://127.0.0.1:{}".format(silent.getsockname()[1])) as s, \
+            subprocess.Popen([READER, "silent", "4", "1", "/dev/null"], env=daemon.client_env(at(s.ports[0]))) as p:
+        silent.settimeout(60)
+        connection, _ = silent.accept()
+        with connection:
+            p.kill()
+            server = s.processes[0].pid
+            claims.wait_for(lambda: re.search(r"worker \d+ ended with status 0", s.log_text()), s.log_text)
+            claims.wait_for(lambda: not processes(server, "media-io-source"), "the source's process is left")
+        assert "which is over, goes on" not in s.log_text(), s.log_text()
+        assert "stream is lost" not in s.log_text(), s.log_text()
+
+
 def memory_of(pid):
     """The bytes of a process that it can write, and its arguments."""
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:

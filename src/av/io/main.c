@@ -110,7 +110,7 @@ static void collect(void)
 
 static _Noreturn void be_stream(int socket, const char *url)
 {
-        const struct av_server server = { .open = source_open, .url = url };
+        const struct av_server server = { .open = source_open, .url = url, .socket = socket };
         process_end_with_parent();
         (void)file_close(SUPERVISOR);
         for (size_t i = 0; i < CALLERS_MAX; i++)

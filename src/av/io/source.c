@@ -10,6 +10,7 @@
 #include "backend/media/kernels.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/poll.h"
 #include "os/thread.h"
 
 #define LAVFI "lavfi:"
@@ -21,6 +22,7 @@ enum { EACH_MAX_MS = 10000, OPEN_S = 30, WAIT_S = 5, MS = 1000000, EACH_MS = 40,
 struct source {
         struct av_stream stream;
         const char *url;
+        int socket;
         uint32_t flags;
         AVFormatContext *input; /* NULL: it could not be opened again */
         AVBSFContext *filter;   /* NULL: units stay as they are */
@@ -41,10 +43,12 @@ void source_prepare(void)
         (void)avformat_network_init();
 }
 
+/* Should libavformat wait no longer? Also if nobody waits for it any more. */
 static int is_late(void *user)
 {
         const struct source *s = user;
-        return clock_now_ns() > s->deadline_ns;
+        struct pollfd p = { .fd = s->socket };
+        return clock_now_ns() > s->deadline_ns || (poll(&p, 1, 0) > 0 && p.revents & POLLHUP);
 }
 
 static int open_input(struct source *s)
@@ -267,7 +271,9 @@ enum codec_result source_open(const struct av_server *server, const struct av_re
         static struct source s; /* a process has one */
         if (r->kind != AV_SOURCE)
                 return CODEC_DAMAGED;
-        s = (struct source){ .stream.ops = &ops, .url = server->url, .flags = r->flags };
+        s = (struct source){
+                .stream.ops = &ops, .url = server->url, .socket = server->socket, .flags = r->flags
+        };
         s.packet = av_packet_alloc();
         if (!s.packet)
                 return CODEC_NO_MEMORY;
