@@ -4,6 +4,8 @@ compares each picture with what ffmpeg decodes; tests/system/encoder.c makes pac
 Status 77: there is no ffmpeg here, or no module of decoders."""
 
 import concurrent.futures
+import functools
+import http.server
 import math
 import os
 import re
@@ -14,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -497,6 +500,24 @@ def streams_of_the_network_are_sources():
         assert "refused" not in s.log_text(), s.log_text()
 
 
+def hosts_of_sources_have_names():
+    """Behind the walls names are still resolved."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    path, plain = film("ts")
+    handler = functools.partial(Quiet, directory=path.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        url = f"http://localhost:{web.server_port}/{path.name}"
+        with servers(1, "--media=on", "--backend=media", f"--media-source=web={url}") as s:
+            found, _ = read(at(s.ports[0]), "web", 4)
+            assert b"".join(found) == plain
+            assert "refused" not in s.log_text(), s.log_text()
+        web.shutdown()
+
+
 def a_file_that_is_gone_for_a_time_ends_no_loop():
     """Commands fail until it is there again."""
     path, away = (Path(FOLDER.name) / name for name in ("moved.mp4", "away.mp4"))
@@ -571,6 +592,9 @@ def processes_of_sources_have_walls():
             status = Path(f"/proc/{pid}/status").read_text()
             assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
             assert "CapEff:\t0000000000000000" in status, status
+            assert os.getpgid(pid) == pid
+            others = b"nowhere/film.mp4" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            assert others == (Path(f"/proc/{pid}/comm").read_text() == "media-io\n"), pid
         p.kill()
 
 

@@ -17,6 +17,7 @@
 #include "os/poll.h"
 #include "os/process/process.h"
 #include "os/signals.h"
+#include "sandbox/files.h"
 #include "sandbox/sandbox.h"
 
 #define LOG "media-io"
@@ -27,7 +28,7 @@ enum { SUPERVISOR = 0, CALLERS_MAX = 4096, STREAMS_MAX = 256, OF_CALLER_MAX = 16
 
 struct named {
         char name[AV_NAME_MAX];
-        const char *url;
+        char *url;
 };
 
 struct caller {
@@ -65,7 +66,7 @@ static const struct named *find_source(const char *name)
 }
 
 /* Take NAME=URL, as media_sources_check wants it. */
-static bool take_source(const char *text)
+static bool take_source(char *text)
 {
         size_t n = media_source_name(text);
         struct named s = { .url = text + n + 1 };
@@ -112,6 +113,10 @@ static _Noreturn void be_stream(int socket, const char *url)
 {
         const struct av_server server = { .open = source_open, .url = url, .socket = socket };
         process_end_with_parent();
+        process_begin_group();
+        for (size_t i = 0; i < io.source_count; i++)
+                if (io.sources[i].url != url)
+                        explicit_bzero(io.sources[i].url, strlen(io.sources[i].url));
         (void)file_close(SUPERVISOR);
         for (size_t i = 0; i < CALLERS_MAX; i++)
                 if (io.callers[i].socket >= 0)
@@ -160,6 +165,16 @@ static enum codec_result start(size_t caller, const struct named *source, int *r
         return CODEC_OK;
 }
 
+/* Return true if name resolution has files that this process can't read, because they came later, and no stream runs
+ * that its end would end. The supervisor starts it anew. */
+static bool is_outdated(void)
+{
+        for (size_t i = 0; i < STREAMS_MAX; i++)
+                if (io.streams[i].pid)
+                        return false;
+        return files_outdated();
+}
+
 /* Answer one request of a worker. False: it is gone, or does not keep to the protocol. */
 static bool answer(size_t caller)
 {
@@ -172,6 +187,8 @@ static bool answer(size_t caller)
                 return true;
         if (n != sizeof(r) || r.kind != AV_SOURCE || av_request_check(&r, false) < 0)
                 return false;
+        if (is_outdated())
+                process_exit(0);
         const struct named *source = find_source(r.name);
         if (source)
                 reply.result = start(caller, source, &stream);
@@ -238,6 +255,7 @@ int main(int argc, char **argv)
                 if (!take_source(argv[i]))
                         return 1;
         source_prepare();
+        process_begin_group();
         process_end_with_parent();
         if (!enter_sandbox())
                 return 1;

@@ -15,7 +15,7 @@ enum {
         AGAIN_MS = 1000, /* after a failure */
         AGAIN_MAX_MS = 60000,
         STEADY_S = 60, /* what lived so long did not fail because of its start */
-        ANEW_MS = 100, /* after the dialler ended on purpose (files_outdated) */
+        ANEW_MS = 100, /* after the helper ended on purpose (files_outdated) */
 };
 
 /* Give a worker a socket with the helper. */
@@ -127,9 +127,10 @@ bool streams_ended(struct supervisor *s, pid_t pid, int status)
 {
         if (!pid || pid != s->streams.pid)
                 return false;
-        unsigned pause_ms = pause_of(&s->streams);
+        bool meant = WIFEXITED(status) && !WEXITSTATUS(status);
+        unsigned pause_ms = meant ? ANEW_MS : pause_of(&s->streams);
         (void)helper_ended(s, &s->streams, pid, pause_ms);
-        if (!s->stopping)
+        if (!meant && !s->stopping)
                 log_error(LOG, "media-io has ended (%s %d); it is started again in %u s",
                           WIFSIGNALED(status) ? "signal" : "status",
                           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
