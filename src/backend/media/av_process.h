@@ -53,7 +53,8 @@ static inline const uint8_t *av_process_out(const struct av_process *p)
         return p->memory + p->open.in_room + AV_PADDING;
 }
 
-/* Make a request, and wait for the answer. Returns its result, once av_reply_check has passed the answer. CODEC_LOST: the process has ended, or must not be believed; all further requests get this, too. */
+/* Make a request, and wait for the answer. Returns its result, once av_reply_check has passed the answer. CODEC_LOST:
+ * the process has ended, or must not be believed; all further requests get this, too. */
 SP_NODISCARD enum codec_result av_process_call(struct av_process *p, const struct av_request *r,
                                                struct av_reply *ret);
 
