@@ -171,6 +171,11 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 if (line->overridden)
                         log_warn("config", "the addresses of the command line replace %s",
                                  line->overridden);
+                if (media_sources_have_users(o))
+                        log_warn("config",
+                                 "a URL of --media-source has a name or password (`@`), which "
+                                 "other users of this host, and hostile sessions, may be able to "
+                                 "read");
                 return supervisor_main(o, line->argc, line->argv);
         }
         return birth(o, process_parent()) ? worker_main(o, part->scratch_dir, part->owner) : 1;

@@ -619,6 +619,12 @@ def sources_that_are_wrong_start_no_server():
     assert done.returncode == 2 and "two with the name a" in done.stderr, done
 
 
+def the_server_warns_of_a_password_in_a_url():
+    with servers(1, "--media=on", "--backend=media", "--media-source=door=rtsp://me:secret@127.0.0.1:9/") as s:
+        assert "a URL of --media-source has a name or password" in s.log_text(), s.log_text()
+        assert "secret" not in s.log_text(), s.log_text()
+
+
 def killed_processes_of_sources_are_started_again():
     with with_sources() as s:
         server = s.processes[0].pid
