@@ -542,7 +542,7 @@ def a_source_that_waits_does_not_hold_up_the_end_of_its_session():
             servers(1, "--media=on", "--backend=media", "--log=debug",
                     "--media-source=silent=tcp://127.0.0.1:{}".format(silent.getsockname()[1])) as s, \
             subprocess.Popen([READER, "silent", "4", "1", "/dev/null"], env=daemon.client_env(at(s.ports[0]))) as p:
-        silent.settimeout(60)
+        silent.settimeout(claims.HANG_S)
         connection, _ = silent.accept()
         with connection:
             p.kill()
