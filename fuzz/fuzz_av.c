@@ -48,16 +48,19 @@ static void answers(const uint8_t *data, size_t size, const struct av_request *o
         struct av_reply r;
         fuzz_check(socket_pair_packets(pair));
         send_packets(pair[1], data, size, sizeof(r), -1);
-        enum codec_result result = av_process_adopt(pair[0], open, &p);
+        enum codec_result result = av_process_adopt(pair[0], -1, open, &p);
         fuzz_check(result <= CODEC_OK && result >= CODEC_LOST);
         if (result == CODEC_OK) {
+                static const enum av_kind kinds[] = { AV_FEED, AV_NEXT, AV_FLUSH, AV_NEXT };
                 for (unsigned i = 0; i < PACKETS_MAX && result != CODEC_LOST; i++) {
-                        const struct av_request q = { .kind = i % 2 ? AV_NEXT : AV_FEED,
+                        const struct av_request q = { .kind = kinds[i % array_size(kinds)],
                                                       .size = 1 };
                         result = av_process_call(&p, &q, &r);
                         fuzz_check(result <= CODEC_NONE && result >= CODEC_LOST);
-                        if (result != CODEC_OK || q.kind != AV_NEXT)
+                        if (result != CODEC_OK || q.kind != AV_NEXT) {
+                                fuzz_check(result == CODEC_LOST || !r.size);
                                 continue;
+                        }
                         fuzz_check(r.size && r.size <= open->out_room);
                         uint8_t *copy = malloc((size_t)r.size);
                         fuzz_check(copy);

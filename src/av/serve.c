@@ -85,6 +85,8 @@ static bool step(struct state *s)
         if (ok) {
                 signals_limit(AV_LIMIT_S, "a media process: a request takes too long\n");
                 reply.result = answer(s, &r, fd, &reply);
+                if (reply.result != CODEC_OK)
+                        reply.size = 0;
                 signals_limit(0, "");
         }
         if (fd >= 0)

@@ -10,6 +10,7 @@ struct av_server {
         enum codec_result (*open)(const struct av_server *s, const struct av_request *r,
                                   struct av_stream **ret);
         const char *url; /* of a source */
+        int socket;      /* of a source: where the requests come from */
 };
 
 /* Serve until the other side is gone, or does not keep to the protocol. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/media/source_names.h"
 #include "base/journal.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -140,6 +141,10 @@ static int run(struct config_options *o, const struct config_command_line *line,
                         config_option_text(o, CONFIG_reserve));
                 return 2;
         }
+        if (!media_sources_check(o, wrong, sizeof(wrong))) {
+                fprintf(stderr, "spancld: --media-source: %s\n", wrong);
+                return 2;
+        }
         if (config_option_flag(o, CONFIG_lttng) && config_option_flag(o, CONFIG_sandbox)) {
                 fprintf(stderr,
                         "spancld: --lttng needs --sandbox 0, because each session would hold a "
@@ -166,6 +171,11 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 if (line->overridden)
                         log_warn("config", "the addresses of the command line replace %s",
                                  line->overridden);
+                if (media_sources_have_users(o))
+                        log_warn("config",
+                                 "a URL of --media-source has a name or password (`@`), which "
+                                 "other users of this host, and hostile sessions, may be able to "
+                                 "read");
                 return supervisor_main(o, line->argc, line->argv);
         }
         return birth(o, process_parent()) ? worker_main(o, part->scratch_dir, part->owner) : 1;

@@ -127,7 +127,15 @@ static bool is_denied(const char *path)
         return fd < 0 && errno == EACCES;
 }
 
-bool files_restrict_dialler(void)
+static const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+
+static void allow_all(const struct rules *r, const char *const *names)
+{
+        for (; *names; names++)
+                allow(r, *names, reading);
+}
+
+static void allow_resolving(const struct rules *r)
 {
         static const char *const read[] = { "/usr/lib",
                                             "/usr/lib32",
@@ -143,26 +151,60 @@ bool files_restrict_dialler(void)
                                             "/run/systemd/resolve",
                                             "/run/NetworkManager",
                                             "/run/resolvconf",
-                                            "/run/connman" };
-        const uint64_t access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+                                            "/run/connman",
+                                            NULL };
         const char *libraries = getenv("LD_LIBRARY_PATH");
         char path[PATH_MAX];
+        allow_all(r, read);
+        for (size_t i = 0; i < array_size(resolves); i++)
+                allow(r, resolves[i], reading);
+        while (paths_take(&libraries, path))
+                allow(r, path, reading);
+}
+
+static bool enforce_resolving(struct rules *r)
+{
+        if (!enforce(r))
+                return false;
+        for (size_t i = 0; i < array_size(resolves); i++)
+                readable |= is_denied(resolves[i]) ? 0 : 1u << i;
+        return true;
+}
+
+bool files_restrict_dialler(void)
+{
         struct rules r;
         if (!begin(&r))
                 return false;
         if (r.fd < 0)
                 return true;
-        for (size_t i = 0; i < array_size(read); i++)
-                allow(&r, read[i], access);
-        for (size_t i = 0; i < array_size(resolves); i++)
-                allow(&r, resolves[i], access);
-        while (paths_take(&libraries, path))
-                allow(&r, path, access);
-        if (!enforce(&r))
+        allow_resolving(&r);
+        return enforce_resolving(&r);
+}
+
+bool files_restrict_streams(const char *const *files, bool network)
+{
+        /* Those of authorities, without the keys that /etc/ssl has, too. */
+        static const char *const certificates[] = { "/etc/ssl/certs",
+                                                    "/usr/share/ca-certificates",
+                                                    "/usr/local/share/ca-certificates",
+                                                    "/etc/ca-certificates",
+                                                    "/etc/pki/ca-trust",
+                                                    "/etc/pki/tls/certs",
+                                                    NULL };
+        struct rules r;
+        if (!begin(&r))
                 return false;
-        for (size_t i = 0; i < array_size(resolves); i++)
-                readable |= is_denied(resolves[i]) ? 0 : 1u << i;
-        return true;
+        if (r.fd < 0) {
+                log_info(LOG, "this kernel has no Landlock: sources can read what their user can");
+                return true;
+        }
+        allow_all(&r, files);
+        if (!network)
+                return enforce(&r);
+        allow_all(&r, certificates);
+        allow_resolving(&r);
+        return enforce_resolving(&r);
 }
 
 bool files_outdated(void)

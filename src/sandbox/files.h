@@ -1,4 +1,4 @@
-/* The restriction of the files that a worker or the dialler can reach (Landlock). */
+/* The restriction of the files that a worker, the dialler or media-io can reach (Landlock). */
 #ifndef SPANCL_SANDBOX_FILES_H
 #define SPANCL_SANDBOX_FILES_H
 
@@ -12,9 +12,13 @@ bool files_restrict(const struct paths *p);
  * above. */
 bool files_restrict_dialler(void);
 
+/* Restrict this process to reading these files, NULL behind the last. `network`: also to what the dialler may, and to
+ * certificates of authorities. False: as above. */
+bool files_restrict_streams(const char *const *files, bool network);
+
 /* Return true if a file of name resolution was made or replaced since. Landlock knows files, not
- * their names, so this process can't read the new one. Then the supervisor should restart the
- * dialler. */
+ * their names, so this process can't read the new one. Then the supervisor should restart
+ * this process. */
 bool files_outdated(void);
 
 #endif

@@ -115,27 +115,19 @@ bool sandbox_enter_streams(const char *const *files, bool network)
         static const struct rlimit none, descriptors = { 8192, 8192 },
                                          memory = { 1 << 30, 1 << 30 };
         static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK };
-        static const char *const resolving[] = {
-                "/etc",         "/usr/lib",  "/usr/share/ca-certificates",
-                "/lib",         "/lib64",    "/run/systemd/resolve",
-                "/dev/urandom", "/dev/null", NULL
-        };
         const struct calls_params calls = { .families = internet,
                                             .family_count = network ? array_size(internet) : 0,
                                             .allowed = "" };
-        struct paths paths = { 0 };
         (void)setrlimit(RLIMIT_CORE, &none);
         (void)setrlimit(RLIMIT_FSIZE, &none);
         (void)setrlimit(RLIMIT_NOFILE, &descriptors);
         (void)setrlimit(RLIMIT_DATA, &memory); /* of each process */
-        bool ok = paths_add(&paths, files, PATH_READ) == 0 &&
-                  (!network || paths_add(&paths, resolving, PATH_READ) == 0);
+        /* A worker of the same user can then not read the URLs. */
+        (void)prctl(PR_SET_DUMPABLE, 0);
         user_drop_powers();
-        if (ok && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
                 log_error(LOG, "no-new-privs: %s", strerror(errno));
-                ok = false;
+                return false;
         }
-        ok = ok && files_restrict(&paths);
-        paths_fini(&paths);
-        return ok && calls_restrict(&calls, NULL);
+        return files_restrict_streams(files, network) && calls_restrict(&calls, NULL);
 }

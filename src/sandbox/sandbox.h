@@ -29,8 +29,9 @@ bool sandbox_enter_dialler(const struct config_options *o);
 bool sandbox_enter_media(bool own);
 
 /* Enter the sandbox of media-io, which opens what --media-source names: it can read these files (NULL behind the last).
- * With `network` it can also read the files of name resolution, and make sockets of IP. It runs no program and has no
- * capabilities. False: as above. */
+ * With `network` it can also read libraries, the files of name resolution and certificates of authorities, and make
+ * sockets of IP. It runs no program, has no capabilities, and other processes of its user can't inspect it.
+ * False: as above. */
 bool sandbox_enter_streams(const char *const *files, bool network);
 
 #endif

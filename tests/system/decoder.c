@@ -2,6 +2,8 @@
  * PICTURES (I420). Each stream has a queue; all packets are enqueued at once. Another device, if there is one, sums up
  * each picture. decoder CODEC PACKETS PICTURES WIDTH HEIGHT damage: also packets that are wrong.
  * decoder CODEC PACKETS - WIDTH HEIGHT ERROR: the first packet ends with this error.
+ * decoder CODEC PACKETS - WIDTH HEIGHT lost: prints a line, and expects that the stream's process is killed, three
+ * times.
  *
  * PACKETS: access units, each behind its size (32 bits). docs/MEDIA.md describes the kernels. */
 
@@ -348,9 +350,34 @@ static void damage(void)
         EXPECT(CL_INVALID_BUFFER_SIZE, status);
         read_status(&s, t, words);
         CHECK(words[0] == CL_INVALID_BUFFER_SIZE && (size_t)words[6] == picture_size);
-        CHECK(check_step(&s, enqueue(&s, NULL, 0, 0, ROOM, 0)) == 0);
+        CHECK(check_step(&s, enqueue(&s, NULL, 0, 0, ROOM, FLUSH)) == 0);
         stream_end(&s);
         play(1);
+}
+
+static void wait_for_line(void)
+{
+        puts("ready");
+        fflush(stdout);
+        CHECK(getchar() == '\n');
+}
+
+/* A process that is lost ends the stream, whichever command finds out; the next packet begins another. */
+static void lost(void)
+{
+        static struct stream s;
+        s = stream_begin(I420);
+        for (unsigned turn = 0; turn < 3; turn++) {
+                OK(wait_for(enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, first)));
+                if (turn == 1) /* the next packet resets it */
+                        OK(wait_for(enqueue(&s, NULL, 0, 0, ROOM, FLUSH)));
+                wait_for_line();
+                EXPECT(CL_OUT_OF_RESOURCES,
+                       wait_for(turn == 1 ? enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, 0)
+                                          : enqueue(&s, NULL, 0, 0, ROOM, turn ? 0 : FLUSH)));
+        }
+        OK(wait_for(enqueue(&s, packets[0], sizes[0], sizes[0], ROOM, first)));
+        stream_end(&s);
 }
 
 int main(int argc, char **argv)
@@ -363,7 +390,9 @@ int main(int argc, char **argv)
         height = (size_t)atoi(argv[5]);
         picture_size = width * height + 2 * ((width + 1) / 2) * ((height + 1) / 2);
         CHECK(picture_size <= ROOM);
-        if (!strcmp(argv[3], "-")) {
+        if (!strcmp(argv[6], "lost")) {
+                lost();
+        } else if (!strcmp(argv[3], "-")) {
                 static struct stream s;
                 s = stream_begin(I420);
                 EXPECT(atoi(argv[6]),

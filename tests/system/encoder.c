@@ -259,22 +259,24 @@ static void wrong(const uint8_t *picture, struct settings s, int mjpeg)
         OK(wait_for(&good, words));
         CHECK(words[0] == 0 && words[4] == 1 && words[5] == 1);
         step_end(&good);
-        /* A packet that did not fit waits for the next command without a picture. */
-        other.flags = KEY;
-        struct step small = enqueue(picture, picture_size, 1, &other);
-        EXPECT(CL_INVALID_BUFFER_SIZE, wait_for(&small, words));
-        CHECK(words[6] > 1);
-        cl_int size = words[6];
-        step_end(&small);
-        other.flags = 0;
-        struct step rest = enqueue(NULL, 0, room, &other);
-        OK(wait_for(&rest, words));
-        CHECK(words[0] == 0 && words[6] == size && words[5] == 2);
-        step_end(&rest);
-        rest = enqueue(NULL, 0, room, &other);
-        OK(wait_for(&rest, words));
-        CHECK(words[0] == 1);
-        step_end(&rest);
+        /* A packet that did not fit waits for the next command without a picture, also if that says that none comes. */
+        for (cl_int turn = 0; turn < 2; turn++) {
+                other.flags = KEY;
+                struct step small = enqueue(picture, picture_size, 1, &other);
+                EXPECT(CL_INVALID_BUFFER_SIZE, wait_for(&small, words));
+                CHECK(words[6] > 1);
+                cl_int size = words[6];
+                step_end(&small);
+                other.flags = turn ? FLUSH : 0;
+                struct step rest = enqueue(NULL, 0, room, &other);
+                OK(wait_for(&rest, words));
+                CHECK(words[0] == 0 && words[6] == size && words[5] == 2 + turn);
+                step_end(&rest);
+                rest = enqueue(NULL, 0, room, &other);
+                OK(wait_for(&rest, words));
+                CHECK(words[0] == 1 + turn);
+                step_end(&rest);
+        }
 }
 
 static void lost(const uint8_t *picture, struct settings s)

@@ -4,6 +4,8 @@ compares each picture with what ffmpeg decodes; tests/system/encoder.c makes pac
 Status 77: there is no ffmpeg here, or no module of decoders."""
 
 import concurrent.futures
+import functools
+import http.server
 import math
 import os
 import re
@@ -14,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -381,6 +384,24 @@ def killed_process_ends_its_command_alone():
         assert "the process of a stream is lost" in s.log_text(), s.log_text()
 
 
+def a_killed_decoder_ends_its_stream_alone():
+    """At a flush, at the reset behind one, and when the next picture is wanted."""
+    with servers(1, "--media=on", "--backend=media") as s, \
+            subprocess.Popen([DECODER, "h264", dict(streams())["h264"][0], "-", str(WIDTH), str(HEIGHT), "lost"],
+                             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=daemon.client_env(at(s.ports[0]), SYSTEM_DECODER_FLAGS="4")) as p:
+        for _ in range(3):
+            line = p.stdout.readline()
+            if not line and p.wait() == 77:
+                return
+            assert line == "ready\n", line
+            for pid in processes(s.processes[0].pid, "media-av"):
+                os.kill(pid, signal.SIGKILL)
+            p.stdin.write("\n")
+            p.stdin.flush()
+        assert p.wait() == 0
+
+
 def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
@@ -479,6 +500,59 @@ def streams_of_the_network_are_sources():
         assert "refused" not in s.log_text(), s.log_text()
 
 
+def hosts_of_sources_have_names():
+    """Behind the walls names are still resolved."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    path, plain = film("ts")
+    handler = functools.partial(Quiet, directory=path.parent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        url = f"http://localhost:{web.server_port}/{path.name}"
+        with servers(1, "--media=on", "--backend=media", f"--media-source=web={url}") as s:
+            found, _ = read(at(s.ports[0]), "web", 4)
+            assert b"".join(found) == plain
+            assert "refused" not in s.log_text(), s.log_text()
+        web.shutdown()
+
+
+def a_file_that_is_gone_for_a_time_ends_no_loop():
+    """Commands fail until it is there again."""
+    path, away = (Path(FOLDER.name) / name for name in ("moved.mp4", "away.mp4"))
+    shutil.copy(film("mp4")[0], path)
+    with with_sources(f"--media-source=moved={path}") as s, \
+            subprocess.Popen([READER, "moved", "moved"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=daemon.client_env(at(s.ports[0]))) as p:
+        for old, new in ((path, away), (away, path)):
+            line = p.stdout.readline()
+            if not line and p.wait() == 77:
+                return
+            assert line == "ready\n", line
+            old.rename(new)
+            p.stdin.write("\n")
+            p.stdin.flush()
+        assert p.wait() == 0
+
+
+def a_source_that_waits_does_not_hold_up_the_end_of_its_session():
+    """It would wait for half a minute. Nor does its process outlive the session for so long."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, \
+            servers(1, "--media=on", "--backend=media", "--log=debug",
+                    "--media-source=silent=tcp://127.0.0.1:{}".format(silent.getsockname()[1])) as s, \
+            subprocess.Popen([READER, "silent", "4", "1", "/dev/null"], env=daemon.client_env(at(s.ports[0]))) as p:
+        silent.settimeout(claims.HANG_S)
+        connection, _ = silent.accept()
+        with connection:
+            p.kill()
+            server = s.processes[0].pid
+            claims.wait_for(lambda: re.search(r"worker \d+ ended with status 0", s.log_text()), s.log_text)
+            claims.wait_for(lambda: not processes(server, "media-io-source"), "the source's process is left")
+        assert "which is over, goes on" not in s.log_text(), s.log_text()
+        assert "stream is lost" not in s.log_text(), s.log_text()
+
+
 def memory_of(pid):
     """The bytes of a process that it can write, and its arguments."""
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
@@ -518,6 +592,9 @@ def processes_of_sources_have_walls():
             status = Path(f"/proc/{pid}/status").read_text()
             assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status, status
             assert "CapEff:\t0000000000000000" in status, status
+            assert os.getpgid(pid) == pid
+            others = b"nowhere/film.mp4" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            assert others == (Path(f"/proc/{pid}/comm").read_text() == "media-io\n"), pid
         p.kill()
 
 
@@ -529,6 +606,23 @@ def wrong_names_and_arguments_of_sources_are_refused():
         assert f"{FORMAT_NOT_SUPPORTED}, not 0" in done.stderr, done.stderr
     with servers(1, "--media=on", "--backend=media") as s:
         assert daemon.run([READER, "film-mp4", "wrong"], at(s.ports[0])).returncode == 77
+
+
+def sources_that_are_wrong_start_no_server():
+    for wrong, told in (("rtsp://u:secret@h/", "number 1 is not a name"), ("a b=/film", "number 1 is not a name"),
+                        ("film=", "number 1 is not a name")):
+        done = subprocess.run([BUILD / "bin/spancld", "--media=on", f"--media-source={wrong}"], text=True,
+                              stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2 and told in done.stderr and "secret" not in done.stderr, done
+    done = subprocess.run([BUILD / "bin/spancld", "--media=on", "--media-source=a=/b", "--media-source=a=/c"],
+                          text=True, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2 and "two with the name a" in done.stderr, done
+
+
+def the_server_warns_of_a_password_in_a_url():
+    with servers(1, "--media=on", "--backend=media", "--media-source=door=rtsp://me:secret@127.0.0.1:9/") as s:
+        assert "a URL of --media-source has a name or password" in s.log_text(), s.log_text()
+        assert "secret" not in s.log_text(), s.log_text()
 
 
 def killed_processes_of_sources_are_started_again():

@@ -2,12 +2,21 @@
  * device. UNITS gets them, each behind its size (32 bits). Prints a line for each: codec, width, height, key, ms.
  * reader NAME wrong: arguments that are wrong. reader NAME lost: prints a line, expects that all processes of sources
  * are killed before it reads one, and goes on when they are there again.
+ * reader NAME moved: reads all units, prints a line, and expects that the file is gone, then, after another line, that
+ * it is there again.
  *
  * docs/MEDIA.md describes the kernel. Status 77: the device has no sources. */
 
 #include "../api/api.h"
 
-enum { ROOM = 256 << 10, WORDS = 8, RESET = 1, LOOP = 2, FAST = 4 };
+enum {
+        ROOM = 256 << 10,
+        WORDS = 8,
+        RESET = 1,
+        LOOP = 2,
+        FAST = 4,
+        FILM = 15 /* units of media.py's */
+};
 
 static struct api api;
 static cl_uint media;
@@ -130,19 +139,41 @@ static void wrong(const char *name)
         OK(clReleaseMemObject(small));
 }
 
+static void wait_for_line(void)
+{
+        puts("ready");
+        fflush(stdout);
+        CHECK(getchar() == '\n');
+}
+
 static void lost(const char *name)
 {
         cl_int words[WORDS], result;
         OK(next(name, FAST, words));
         CHECK(words[0] == 0);
-        puts("ready");
-        fflush(stdout);
-        CHECK(getchar() == '\n');
+        wait_for_line();
         EXPECT(CL_OUT_OF_RESOURCES, next(name, FAST, words));
         while ((result = next(name, FAST, words)) == CL_OUT_OF_RESOURCES)
                 continue;
         OK(result);
         CHECK(words[0] == 0 && words[5] == 1);
+}
+
+static void moved(const char *name)
+{
+        cl_int words[WORDS];
+        const cl_uint flags = FAST | LOOP;
+        int count = 0;
+        do {
+                OK(next(name, flags, words));
+                CHECK(words[0] == 0 && words[5] == ++count);
+        } while (count < FILM);
+        wait_for_line();
+        for (int i = 0; i < 3; i++)
+                EXPECT(CL_IMAGE_FORMAT_NOT_SUPPORTED, next(name, flags, words));
+        wait_for_line();
+        OK(next(name, flags, words));
+        CHECK(words[0] == 0 && words[4] == 1 && words[5] == count + 1);
 }
 
 int main(int argc, char **argv)
@@ -153,6 +184,8 @@ int main(int argc, char **argv)
                 play(argv[1], (cl_uint)atoi(argv[2]), atoi(argv[3]), argv[4]);
         else if (!strcmp(argv[2], "lost"))
                 lost(argv[1]);
+        else if (!strcmp(argv[2], "moved"))
+                moved(argv[1]);
         else
                 wrong(argv[1]);
         OK(clFinish(queue));

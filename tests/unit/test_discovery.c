@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -332,6 +333,22 @@ static void a_program_that_is_not_there_is_an_error(void **state)
         assert_int_equal(fd, -7);
 }
 
+static void a_program_that_is_not_there_leaves_a_number_to_collect(void **state)
+{
+        (void)state;
+        char *const argv[] = { "/nowhere/at/all", NULL };
+        int fd, id = -7;
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        assert_int_equal(detached_start_socket(argv, false, &fd, &id), SP_E_NOENT);
+        assert_true(id > 0);
+        while (!detached_collect(id))
+                usleep(1000);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+        assert_int_equal(errno, ECHILD);
+        prctl(PR_SET_CHILD_SUBREAPER, 0);
+        assert_true(detached_collect(0));
+}
+
 /* ---- discovery ------------------------------------------------------------------------------ */
 
 struct heard {
@@ -481,6 +498,7 @@ int main(void)
                 cmocka_unit_test(a_program_gets_default_signals_and_no_descriptors),
                 cmocka_unit_test(a_quiet_program_has_no_standard_error),
                 cmocka_unit_test(a_program_that_is_not_there_is_an_error),
+                cmocka_unit_test(a_program_that_is_not_there_leaves_a_number_to_collect),
                 cmocka_unit_test(a_file_is_watched),
                 cmocka_unit_test(a_source_that_ends_counts_as_settled),
                 cmocka_unit_test(the_last_line_of_a_program_needs_no_newline),

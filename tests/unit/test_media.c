@@ -1,11 +1,13 @@
 /* The media device: its settings, and the parameter sets that it reads before the decoders do. */
 #include "support/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/media/av_message.h"
 #include "backend/media/kernels.h"
 #include "backend/media/settings.h"
+#include "backend/media/source_names.h"
 #include "media/nal.h"
 
 static void settings_have_defaults_and_limits(void **state)
@@ -43,6 +45,57 @@ static void settings_have_defaults_and_limits(void **state)
         };
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
                 assert_int_equal(media_settings_parse(wrong[i], &s), SP_E_INVAL);
+}
+
+/* Check these values of --media-source. Returns NULL, or what is wrong. */
+static const char *check_sources(size_t count, char *const *values)
+{
+        static char wrong[160];
+        static char option[] = "--media-source", program[] = "spancld";
+        char *argv[2 * MEDIA_SOURCES_MAX + 4] = { program }, *error = NULL;
+        int argc = 1;
+        struct config_options o;
+        for (size_t i = 0; i < count; i++) {
+                argv[argc++] = option;
+                argv[argc++] = values[i];
+        }
+        assert_int_equal(config_options_parse(argc, argv, &o, &error), 0);
+        bool ok = media_sources_check(&o, wrong, sizeof(wrong));
+        config_options_fini(&o);
+        return ok ? NULL : wrong;
+}
+
+static void sources_have_names_of_their_own(void **state)
+{
+        (void)state;
+        static const char *const wrong[] = { "=/film",
+                                             "a",
+                                             "a=",
+                                             "/film.mp4",
+                                             "rtsp://u:secret@h/=1",
+                                             "a b=/film",
+                                             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=/film" };
+        char good[] = "Door_1-a=rtsp://u:p@h/=1", same[] = "Door_1-a=/film",
+             other[] = "Door_1=/film";
+        assert_int_equal(media_source_name(good), 8);
+        assert_null(check_sources(2, (char *[]){ good, other }));
+        const char *found = check_sources(3, (char *[]){ good, other, same });
+        assert_non_null(found);
+        assert_non_null(strstr(found, "Door_1-a"));
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                assert_int_equal(media_source_name(wrong[i]), 0);
+                found = check_sources(1, (char *[]){ (char *)(uintptr_t)wrong[i] });
+                assert_non_null(found);
+                assert_null(strstr(found, "secret"));
+        }
+        static char many[MEDIA_SOURCES_MAX + 1][8];
+        char *all[MEDIA_SOURCES_MAX + 1];
+        for (size_t i = 0; i <= MEDIA_SOURCES_MAX; i++) {
+                snprintf(many[i], sizeof(many[i]), "n%zu=/f", i % 100);
+                all[i] = many[i];
+        }
+        assert_null(check_sources(MEDIA_SOURCES_MAX, all));
+        assert_non_null(check_sources(MEDIA_SOURCES_MAX + 1, all));
 }
 
 /* A NAL unit that a test writes, bit by bit, with the bytes that keep start codes away. */
@@ -256,19 +309,28 @@ static void answers_of_a_process_are_checked(void **state)
         struct av_request decoder = encoder;
         decoder.kind = AV_DECODER;
         struct av_reply r = { .size = encoder.out_room };
-        assert_int_equal(av_reply_check(&r, &encoder), CODEC_OK);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_OK);
         r.size++;
-        assert_int_equal(av_reply_check(&r, &encoder), CODEC_LOST);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
         r.size = 0;
-        assert_int_equal(av_reply_check(&r, &encoder), CODEC_LOST);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
         r = (struct av_reply){ .width = 64, .height = 48, .bits = 8, .size = 64 * 48 * 3 / 2 };
-        assert_int_equal(av_reply_check(&r, &decoder), CODEC_OK);
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &decoder), CODEC_OK);
         for (unsigned i = 0; i < 6; i++) {
                 struct av_reply bad = r;
                 *(uint32_t *[]){ &bad.width, &bad.height, &bad.bits }[i % 3] +=
                         i < 3 ? 1 : UINT32_MAX / 2;
-                assert_int_equal(av_reply_check(&bad, &decoder), CODEC_LOST);
+                assert_int_equal(av_reply_check(&bad, AV_NEXT, &decoder), CODEC_LOST);
         }
+        /* Other answers have no bytes. */
+        r = (struct av_reply){ .size = 1 };
+        for (unsigned kind = 0; kind < AV_KINDS; kind++)
+                if (kind != AV_NEXT)
+                        assert_int_equal(av_reply_check(&r, kind, &encoder), CODEC_LOST);
+        r.result = CODEC_NONE;
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
+        r.size = 0;
+        assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_OK);
         /* Rooms hold the largest that passes. */
         static const unsigned sides[][2] = { { 1, 1 }, { 1, 7 }, { 9, 1 }, { 3, 3 }, { 64, 48 } };
         for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
@@ -280,6 +342,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(settings_have_defaults_and_limits),
+                cmocka_unit_test(sources_have_names_of_their_own),
                 cmocka_unit_test(requests_of_a_session_are_checked),
                 cmocka_unit_test(answers_of_a_process_are_checked),
                 cmocka_unit_test(units_begin_behind_start_codes),

@@ -379,7 +379,9 @@ static int reach_of_streams(bool network)
                 return 100;
         bool more = can_open(secret, O_RDWR) || can_open(folder, O_RDONLY) ||
                     can_open("/proc/self/maps", O_RDONLY) || can_open("/bin/sh", O_RDONLY) ||
-                    can_open("/root", O_RDONLY) || (!network && can_open("/etc/passwd", O_RDONLY));
+                    can_open("/root", O_RDONLY) || can_open("/etc/passwd", O_RDONLY) ||
+                    can_open("/etc/shadow", O_RDONLY) || can_open("/etc/ssl/private", O_RDONLY) ||
+                    prctl(PR_GET_DUMPABLE) || can_open("/etc/hosts", O_RDONLY) != network;
         return (can_open(secret, O_RDONLY) ? 1 : 0) | (more ? 2 : 0) |
                (makes_socket(AF_INET) ? 4 : 0) |
                (makes_socket(AF_UNIX) || makes_socket(AF_PACKET) ? 8 : 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "av/io/source.h"
+#include "backend/media/source_names.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,23 +17,18 @@
 #include "os/poll.h"
 #include "os/process/process.h"
 #include "os/signals.h"
+#include "sandbox/files.h"
 #include "sandbox/sandbox.h"
 
 #define LOG "media-io"
 
 enum { PER_S = 10, BURST = 32 }; /* streams that a caller starts in a second, and at once */
 
-enum {
-        SUPERVISOR = 0,
-        SOURCES_MAX = 64,
-        CALLERS_MAX = 4096,
-        STREAMS_MAX = 256,
-        OF_CALLER_MAX = 16
-};
+enum { SUPERVISOR = 0, CALLERS_MAX = 4096, STREAMS_MAX = 256, OF_CALLER_MAX = 16 };
 
 struct named {
         char name[AV_NAME_MAX];
-        const char *url;
+        char *url;
 };
 
 struct caller {
@@ -42,7 +38,7 @@ struct caller {
 };
 
 static struct {
-        struct named sources[SOURCES_MAX];
+        struct named sources[MEDIA_SOURCES_MAX];
         size_t source_count;
         struct caller callers[CALLERS_MAX];
         struct {
@@ -61,28 +57,31 @@ static const char *file_of(const char *url)
         return *url == '/' ? url : NULL;
 }
 
-static bool take_source(const char *text)
+static const struct named *find_source(const char *name)
 {
-        static const char allowed[] =
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-        size_t n = strspn(text, allowed);
-        if (!n || n >= AV_NAME_MAX || text[n] != '=' || !text[n + 1] ||
-            io.source_count == SOURCES_MAX) {
-                log_error(LOG,
-                          "--media-source %.*s: not a name of letters, digits, `-` and `_`, "
-                          "at most %d, `=` and a URL",
-                          (int)n, text, AV_NAME_MAX - 1);
+        for (size_t i = 0; i < io.source_count; i++)
+                if (!strcmp(io.sources[i].name, name))
+                        return &io.sources[i];
+        return NULL;
+}
+
+/* Take NAME=URL, as media_sources_check wants it. */
+static bool take_source(char *text)
+{
+        size_t n = media_source_name(text);
+        struct named s = { .url = text + n + 1 };
+        if (!n || io.source_count == MEDIA_SOURCES_MAX) {
+                log_error(LOG, "these are no sources that spancld names");
                 return false;
         }
-        struct named *s = &io.sources[io.source_count++];
-        memcpy(s->name, text, n);
-        s->url = text + n + 1;
+        memcpy(s.name, text, n);
+        io.sources[io.source_count++] = s;
         return true;
 }
 
 static bool enter_sandbox(void)
 {
-        const char *files[SOURCES_MAX + 1] = { NULL };
+        const char *files[MEDIA_SOURCES_MAX + 1] = { NULL };
         size_t count = 0;
         bool network = false;
         for (size_t i = 0; i < io.source_count; i++) {
@@ -112,8 +111,12 @@ static void collect(void)
 
 static _Noreturn void be_stream(int socket, const char *url)
 {
-        const struct av_server server = { .open = source_open, .url = url };
+        const struct av_server server = { .open = source_open, .url = url, .socket = socket };
         process_end_with_parent();
+        process_begin_group();
+        for (size_t i = 0; i < io.source_count; i++)
+                if (io.sources[i].url != url)
+                        explicit_bzero(io.sources[i].url, strlen(io.sources[i].url));
         (void)file_close(SUPERVISOR);
         for (size_t i = 0; i < CALLERS_MAX; i++)
                 if (io.callers[i].socket >= 0)
@@ -162,6 +165,16 @@ static enum codec_result start(size_t caller, const struct named *source, int *r
         return CODEC_OK;
 }
 
+/* Return true if name resolution has files that this process can't read, because they came later, and no stream runs
+ * that its end would end. The supervisor starts it anew. */
+static bool is_outdated(void)
+{
+        for (size_t i = 0; i < STREAMS_MAX; i++)
+                if (io.streams[i].pid)
+                        return false;
+        return files_outdated();
+}
+
 /* Answer one request of a worker. False: it is gone, or does not keep to the protocol. */
 static bool answer(size_t caller)
 {
@@ -174,9 +187,11 @@ static bool answer(size_t caller)
                 return true;
         if (n != sizeof(r) || r.kind != AV_SOURCE || av_request_check(&r, false) < 0)
                 return false;
-        for (size_t i = 0; i < io.source_count; i++)
-                if (!strcmp(io.sources[i].name, r.name))
-                        reply.result = start(caller, &io.sources[i], &stream);
+        if (is_outdated())
+                process_exit(0);
+        const struct named *source = find_source(r.name);
+        if (source)
+                reply.result = start(caller, source, &stream);
         bool ok = passing_send(socket, &to, 1, &stream, stream >= 0 ? 1 : 0) == sizeof(reply);
         if (stream >= 0)
                 (void)file_close(stream);
@@ -240,6 +255,7 @@ int main(int argc, char **argv)
                 if (!take_source(argv[i]))
                         return 1;
         source_prepare();
+        process_begin_group();
         process_end_with_parent();
         if (!enter_sandbox())
                 return 1;

@@ -10,6 +10,7 @@
 #include "backend/media/kernels.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/poll.h"
 #include "os/thread.h"
 
 #define LAVFI "lavfi:"
@@ -21,9 +22,10 @@ enum { EACH_MAX_MS = 10000, OPEN_S = 30, WAIT_S = 5, MS = 1000000, EACH_MS = 40,
 struct source {
         struct av_stream stream;
         const char *url;
+        int socket;
         uint32_t flags;
-        AVFormatContext *input;
-        AVBSFContext *filter; /* NULL: units stay as they are */
+        AVFormatContext *input; /* NULL: it could not be opened again */
+        AVBSFContext *filter;   /* NULL: units stay as they are */
         AVPacket *packet;
         bool waiting; /* `packet` is a unit that was not given yet */
         bool ended, filter_ended;
@@ -41,10 +43,12 @@ void source_prepare(void)
         (void)avformat_network_init();
 }
 
+/* Should libavformat wait no longer? Also if nobody waits for it any more. */
 static int is_late(void *user)
 {
         const struct source *s = user;
-        return clock_now_ns() > s->deadline_ns;
+        struct pollfd p = { .fd = s->socket };
+        return clock_now_ns() > s->deadline_ns || (poll(&p, 1, 0) > 0 && p.revents & POLLHUP);
 }
 
 static int open_input(struct source *s)
@@ -97,11 +101,16 @@ static void close_input(struct source *s)
         s->waiting = s->ended = s->filter_ended = false;
 }
 
+/* Open the source, or nothing of it. */
 static int begin(struct source *s)
 {
         int r = open_input(s);
+        if (r >= 0)
+                r = open_filter(s);
+        if (r < 0)
+                close_input(s);
         s->anchored = false;
-        return r < 0 ? r : open_filter(s);
+        return r;
 }
 
 /* Read a packet of the stream. */
@@ -132,20 +141,25 @@ static int read_unit(struct source *s)
         }
 }
 
-/* Get the next unit into `packet`. AVERROR_EOF: it was the last one. */
+/* Read a unit of the source, which is opened first if it is not open. */
+static int read_opened(struct source *s)
+{
+        int r = s->input ? 0 : begin(s);
+        s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
+        return r < 0 ? r : read_unit(s);
+}
+
+/* Get the next unit into `packet`. AVERROR_EOF: it was the last one, if there is an `input`. */
 static int take(struct source *s)
 {
-        s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
         if (s->ended)
                 return AVERROR_EOF;
-        int r = read_unit(s);
-        if (r == AVERROR_EOF && s->flags & AV_LOOP && s->begun) {
+        int r = read_opened(s);
+        if (r == AVERROR_EOF && s->input && s->flags & AV_LOOP && s->begun) {
                 close_input(s);
-                r = begin(s);
-                s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
-                r = r < 0 ? r : read_unit(s);
+                r = read_opened(s);
         }
-        s->ended = r == AVERROR_EOF;
+        s->ended = r == AVERROR_EOF && s->input;
         return r;
 }
 
@@ -210,6 +224,8 @@ static enum codec_result next(struct av_stream *stream, uint8_t *to, uint64_t ro
         struct source *s = container_of(stream, struct source, stream);
         if (!s->waiting) {
                 int r = take(s);
+                if (r < 0 && !s->input)
+                        return CODEC_FORMAT; /* the next request tries again */
                 if (r == AVERROR_EOF)
                         ret->flags = AV_END;
                 if (r == AVERROR_EOF || r == AVERROR(EAGAIN) || r == AVERROR_EXIT)
@@ -255,7 +271,9 @@ enum codec_result source_open(const struct av_server *server, const struct av_re
         static struct source s; /* a process has one */
         if (r->kind != AV_SOURCE)
                 return CODEC_DAMAGED;
-        s = (struct source){ .stream.ops = &ops, .url = server->url, .flags = r->flags };
+        s = (struct source){
+                .stream.ops = &ops, .url = server->url, .socket = server->socket, .flags = r->flags
+        };
         s.packet = av_packet_alloc();
         if (!s.packet)
                 return CODEC_NO_MEMORY;

@@ -53,8 +53,11 @@ enum codec_result av_request_check(const struct av_request *r, bool open)
         }
 }
 
-enum codec_result av_reply_check(const struct av_reply *r, const struct av_request *open)
+enum codec_result av_reply_check(const struct av_reply *r, enum av_kind kind,
+                                 const struct av_request *open)
 {
+        if (kind != AV_NEXT || r->result != CODEC_OK)
+                return r->size ? CODEC_LOST : CODEC_OK;
         if (!r->size || r->size > open->out_room)
                 return CODEC_LOST;
         if (open->kind != AV_DECODER)

@@ -106,8 +106,9 @@ static inline uint64_t av_packet_max(uint64_t pixels)
  * comments say; CODEC_TOO_LARGE. */
 enum codec_result av_request_check(const struct av_request *r, bool open);
 
-/* Check an answer to AV_NEXT that has bytes, as the device does. CODEC_LOST: the process must not be
- * believed. Of a decoder also the picture: its size fits `limit_pixels`. */
-enum codec_result av_reply_check(const struct av_reply *r, const struct av_request *open);
+/* Check an answer to a request of this kind, as the device does before all else. Only AV_NEXT with CODEC_OK has bytes;
+ * of a decoder they are a picture whose size fits `limit_pixels`. CODEC_LOST: the process must not be believed. */
+enum codec_result av_reply_check(const struct av_reply *r, enum av_kind kind,
+                                 const struct av_request *open);
 
 #endif

@@ -33,7 +33,8 @@ struct stream {
         struct codec_decoder *decoder; /* NULL: not needed yet, or not any more */
         bool fresh;                    /* it has had no packet */
         bool flushed;
-        bool held; /* `picture` did not fit into a buffer */
+        bool flush_due; /* the decoder does not know yet: a call could end the held picture */
+        bool held;      /* `picture` did not fit into a buffer */
         struct codec_picture picture;
         uint32_t pictures;
 };
@@ -47,7 +48,7 @@ static void stream_end(struct stream *s)
                 media_stream_uncount(s->common.media);
         }
         s->decoder = NULL;
-        s->flushed = s->held = false;
+        s->flushed = s->flush_due = s->held = false;
         s->pictures = 0;
 }
 
@@ -95,6 +96,14 @@ static cl_int stream_choose(struct stream *s, bool av)
         return stream_begin(s, av || !media->codecs[s->which]);
 }
 
+/* The status of a command of the stream. If its process is lost, the next packet begins a stream in another one. */
+static cl_int stream_status(struct stream *s, enum codec_result r)
+{
+        if (r == CODEC_LOST)
+                stream_end(s);
+        return media_status(r);
+}
+
 /* Decode the packet. If the module's decoder refuses the first one of a stream, libavcodec gets it. */
 static cl_int stream_decode(struct stream *s, const uint8_t *packet, size_t size)
 {
@@ -108,9 +117,7 @@ static cl_int stream_decode(struct stream *s, const uint8_t *packet, size_t size
                 r = s->codec->feed(s->decoder, packet, size);
         }
         s->fresh &= r < 0;
-        if (r == CODEC_LOST)
-                stream_end(s); /* the next packet begins a stream in a new process */
-        return media_status(r);
+        return stream_status(s, r);
 }
 
 /* Decode a copy of the packet, which a client cannot change meanwhile. */
@@ -120,12 +127,12 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size, 
         if (!s->decoder) {
                 status = stream_choose(s, av);
         } else if (s->flushed) {
-                status = media_status(s->codec->reset(s->decoder));
+                status = stream_status(s, s->codec->reset(s->decoder));
                 s->fresh = true;
         }
         if (status < 0)
                 return status;
-        s->flushed = s->held = false;
+        s->flushed = s->flush_due = s->held = false;
         uint8_t *copy = mem_alloc(size);
         if (!copy)
                 return CL_OUT_OF_HOST_MEMORY;
@@ -181,11 +188,15 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
                              uint32_t status[MEDIA_STATUS_WORDS], size_t *ret_size)
 {
         if (!s->held) {
-                enum codec_result r =
-                        s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
+                enum codec_result r = CODEC_OK;
+                if (s->decoder && s->flush_due)
+                        r = s->codec->flush(s->decoder);
+                s->flush_due = false;
+                if (r == CODEC_OK)
+                        r = s->decoder ? s->codec->next(s->decoder, &s->picture) : CODEC_NONE;
                 if (r != CODEC_OK) {
                         status[MEDIA_RESULT] = s->flushed ? MEDIA_END : MEDIA_AGAIN;
-                        return media_status(r);
+                        return stream_status(s, r);
                 }
         }
         const struct codec_picture *p = &s->picture;
@@ -225,11 +236,8 @@ static cl_int run_stream(const struct registry_launch *l, struct stream *s, unsi
         s->which = which;
         if (size)
                 status = stream_feed(s, l->args[PACKET].data, size, av);
-        if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed) {
-                s->flushed = true;
-                if (s->decoder)
-                        status = media_status(s->codec->flush(s->decoder));
-        }
+        if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !s->flushed)
+                s->flushed = s->flush_due = true;
         if (status == CL_SUCCESS)
                 status = stream_deliver(s, &l->args[PICTURE], format, words, ret_size);
         words[MEDIA_PICTURES] = s->pictures;

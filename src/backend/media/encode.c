@@ -88,19 +88,18 @@ static cl_int encoder_begin(struct encoder *e, const struct av_request *r)
         return media_status(result);
 }
 
-static cl_int encoder_call(struct encoder *e, enum av_kind kind, uint64_t size, uint32_t flags,
-                           enum codec_result *ret)
+/* Make a request whose answer has no bytes: `reply` is that of a packet that may be held. */
+static cl_int encoder_call(struct encoder *e, enum av_kind kind, uint64_t size, uint32_t flags)
 {
         const struct av_request r = { .kind = kind, .size = size, .flags = flags };
-        *ret = av_process_call(&e->process, &r, &e->reply);
-        return media_status(*ret);
+        struct av_reply unused;
+        return media_status(av_process_call(&e->process, &r, &unused));
 }
 
 /* Encode the picture, which has the size that the request of the stream says. */
 static cl_int encoder_feed(struct encoder *e, const struct av_request *r,
                            const struct registry_value *picture, bool key)
 {
-        enum codec_result unused;
         cl_int status = CL_SUCCESS;
         if (picture->size < r->in_room)
                 return CL_INVALID_BUFFER_SIZE;
@@ -114,7 +113,7 @@ static cl_int encoder_feed(struct encoder *e, const struct av_request *r,
                 return status;
         e->held = false;
         memcpy(av_process_in(&e->process), picture->data, (size_t)r->in_room);
-        return encoder_call(e, AV_FEED, r->in_room, key ? AV_KEY : 0, &unused);
+        return encoder_call(e, AV_FEED, r->in_room, key ? AV_KEY : 0);
 }
 
 /* Deliver the next packet, if there is one. */
@@ -122,11 +121,12 @@ static cl_int encoder_deliver(struct encoder *e, const struct registry_value *ou
                               uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
 {
         if (!e->held) {
-                enum codec_result r = CODEC_NONE;
-                cl_int status = e->open ? encoder_call(e, AV_NEXT, 0, 0, &r) : CL_SUCCESS;
+                const struct av_request next = { .kind = AV_NEXT };
+                enum codec_result r =
+                        e->open ? av_process_call(&e->process, &next, &e->reply) : CODEC_NONE;
                 if (r != CODEC_OK) {
                         words[MEDIA_RESULT] = e->flushed ? MEDIA_END : MEDIA_AGAIN;
-                        return status;
+                        return media_status(r);
                 }
         }
         uint64_t size = e->reply.size;
@@ -161,10 +161,9 @@ static cl_int run_stream(const struct registry_launch *l, struct encoder *e, uns
         if (picture->data)
                 status = encoder_feed(e, &r, picture, flags & MEDIA_KEY);
         if (status == CL_SUCCESS && flags & MEDIA_FLUSH && !e->flushed) {
-                enum codec_result unused;
                 e->flushed = true;
                 if (e->open)
-                        status = encoder_call(e, AV_FLUSH, 0, 0, &unused);
+                        status = encoder_call(e, AV_FLUSH, 0, 0);
         }
         if (status == CL_SUCCESS)
                 status = encoder_deliver(e, &l->args[PACKET], words, ret_size);

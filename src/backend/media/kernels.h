@@ -31,6 +31,7 @@ struct media {
         struct av_processes *av;                      /* NULL: there is no such program */
         uint32_t av_codecs;                           /* that it has (av_reply) */
         atomic_uint streams;                          /* decoders and encoders that are open */
+        int stop; /* a wake-up (os/wakeup.h): the device ends, so no command waits for a process */
         const struct registry_kernel
                 *kernels[MEDIA_CODECS_MAX + MEDIA_ENCODERS_MAX + 2]; /* of the device */
 };

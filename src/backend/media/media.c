@@ -1,5 +1,6 @@
 #include "backend/media/media.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "backend/media/av_process.h"
@@ -8,8 +9,10 @@
 #include "base/installed.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/file.h"
 #include "os/once.h"
 #include "os/process/library.h"
+#include "os/wakeup.h"
 
 #define LOG    "media"
 #define MODULE "libspancl-media.so"
@@ -63,7 +66,14 @@ static void media_close(void *user)
 {
         struct media *m = user;
         av_processes_free(m->av);
+        (void)file_close(m->stop);
         mem_free(m);
+}
+
+static void media_stop(void *user)
+{
+        struct media *m = user;
+        wakeup_set(m->stop);
 }
 
 int media_open(const struct backend_params *params, struct backend **ret)
@@ -81,9 +91,16 @@ int media_open(const struct backend_params *params, struct backend **ret)
         if (!m)
                 return SP_E_NOMEM;
         m->settings = settings;
-        if (av_processes_open(params->in_process, settings.streams, &m->av, &m->av_codecs) < 0 &&
-            !module) {
+        m->stop = wakeup_new();
+        if (m->stop < 0) {
+                log_error(LOG, "a descriptor for the media device: %s", strerror(errno));
                 mem_free(m);
+                return SP_E_NODEV;
+        }
+        if (av_processes_open(params->in_process, settings.streams, m->stop, &m->av,
+                              &m->av_codecs) < 0 &&
+            !module) {
+                media_close(m);
                 return SP_E_NODEV;
         }
         size_t count = fill(m, params->options);
@@ -95,7 +112,8 @@ int media_open(const struct backend_params *params, struct backend **ret)
                                                             .executors = settings.limits.threads,
                                                             .bytes = true,
                                                             .user = m,
-                                                            .close = media_close },
+                                                            .close = media_close,
+                                                            .stop = media_stop },
                                ret);
         if (r < 0)
                 media_close(m);

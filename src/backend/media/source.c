@@ -67,7 +67,7 @@ static cl_int source_begin(struct source *s, const struct av_request *r)
         struct media *media = s->common.media;
         if (!media_stream_count(media))
                 return CL_OUT_OF_RESOURCES;
-        enum codec_result result = media_source_open(r, &s->process);
+        enum codec_result result = media_source_open(r, media->stop, &s->process);
         s->open = result == CODEC_OK;
         if (!s->open)
                 media_stream_uncount(media);

@@ -18,15 +18,15 @@ void media_sources_use(int socket)
         lock_release(&shared.lock);
 }
 
-enum codec_result media_source_open(const struct av_request *open, struct av_process *ret)
+enum codec_result media_source_open(const struct av_request *open, int stop, struct av_process *ret)
 {
         struct av_reply reply;
         int stream = -1;
         lock_take(&shared.lock);
-        bool ok = shared.socket >= 0 && av_call(shared.socket, open, -1, &reply, &stream);
+        bool ok = shared.socket >= 0 && av_call(shared.socket, stop, open, -1, &reply, &stream);
         lock_release(&shared.lock);
         if (ok && reply.result == CODEC_OK && stream >= 0)
-                return av_process_adopt(stream, open, ret);
+                return av_process_adopt(stream, stop, open, ret);
         if (stream >= 0)
                 (void)file_close(stream);
         return ok && reply.result < 0 && reply.result > CODEC_LOST ? (enum codec_result)reply.result

@@ -9,8 +9,9 @@
 void media_sources_use(int socket);
 
 /* Open the source that `open` names. CODEC_DAMAGED: there is no such source; CODEC_FORMAT: it can't be opened now, or
- * has no video; CODEC_NO_MEMORY: the session has as many as it may; CODEC_LOST: media-io does not run now. */
-SP_NODISCARD enum codec_result media_source_open(const struct av_request *open,
+ * has no video; CODEC_NO_MEMORY: the session has as many as it may; CODEC_LOST: media-io does not run now. `stop`: as
+ * of av_processes_open. */
+SP_NODISCARD enum codec_result media_source_open(const struct av_request *open, int stop,
                                                  struct av_process *ret);
 
 #endif

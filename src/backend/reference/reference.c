@@ -159,6 +159,8 @@ static void ref_close(struct backend *b)
 {
         if (!b)
                 return;
+        if (b->devices.stop)
+                b->devices.stop(b->devices.user);
         executor_stop(b);
         while (!list_empty(&b->host_memories)) {
                 struct host_memory *m = list_entry(b->host_memories.next, struct host_memory, link);

@@ -27,6 +27,9 @@ struct reference_devices {
         /* Given to kernels. `close` ends it after the last command; NULL: nothing to end. */
         void *user;
         void (*close)(void *user);
+        /* Called before the backend waits for its last commands, while they run: those that wait for others should
+         * fail now, and later ones at once. NULL: none waits. */
+        void (*stop)(void *user);
 };
 
 /* Open a backend with these devices; kernels and name stay until it is closed. On errors `user` is

@@ -17,6 +17,8 @@ struct helper {
         int control;       /* its CONTROL_FD's other end, or that of its standard input; -1: none */
         pid_t pid;         /* 0: none */
         uint64_t again_ns; /* when to start one; UINT64_MAX: not by itself */
+        uint64_t begun_ns; /* when it was started; only of media-io, whose pauses grow */
+        unsigned pause_ms; /* the last one */
 };
 
 /* A helper that does not run. `kind`: of `control`, if the supervisor reads it; SOURCE_HELPER_LOG: it does not. */

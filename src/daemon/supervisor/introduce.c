@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include "backend/media/source_names.h"
 #include "base/installed.h"
 #include "base/log.h"
 #include "daemon/control.h"
@@ -12,7 +13,9 @@
 
 enum {
         AGAIN_MS = 1000, /* after a failure */
-        ANEW_MS = 100,   /* after the dialler ended on purpose (files_outdated) */
+        AGAIN_MAX_MS = 60000,
+        STEADY_S = 60, /* what lived so long did not fail because of its start */
+        ANEW_MS = 100, /* after the helper ended on purpose (files_outdated) */
 };
 
 /* Give a worker a socket with the helper. */
@@ -68,7 +71,14 @@ void introduce(struct supervisor *s, struct worker *w)
 
 /* ---- media-io ------------------------------------------------------------------------------- */
 
-enum { SOURCES_MAX = 64 };
+/* After how many ms media-io starts again: soon, but less often while it does not live long. */
+static unsigned pause_of(struct helper *h)
+{
+        bool lived = clock_now_ns() - h->begun_ns > STEADY_S * 1000000000ull;
+        h->pause_ms = lived || !h->pause_ms ? AGAIN_MS : 2 * h->pause_ms;
+        h->pause_ms = h->pause_ms < AGAIN_MAX_MS ? h->pause_ms : AGAIN_MAX_MS;
+        return h->pause_ms;
+}
 
 bool streams_wanted(const struct supervisor *s)
 {
@@ -82,22 +92,17 @@ static int streams_start(struct supervisor *s)
 {
         static char name[] = "media-io";
         const struct config_options *o = s->options;
-        char path[PATH_MAX], *argv[SOURCES_MAX + 2] = { name };
+        char path[PATH_MAX], *argv[MEDIA_SOURCES_MAX + 2] = { name };
         size_t n = 1;
         if (!installed_find(name, path)) {
                 log_error(LOG, "--media-source: libexec/spancl/media-io is not installed "
                                "(package spancl-media-av)");
                 return SP_E_NOENT;
         }
-        for (size_t i = 0; i < o->list_count; i++) {
-                if (o->list[i].id != CONFIG_media_source)
-                        continue;
-                if (n > SOURCES_MAX) {
-                        log_error(LOG, "there are more than %d --media-source", SOURCES_MAX);
-                        return SP_E_NOENT;
-                }
-                argv[n++] = (char *)(uintptr_t)o->list[i].value;
-        }
+        for (size_t i = 0; i < o->list_count && n <= MEDIA_SOURCES_MAX; i++)
+                if (o->list[i].id == CONFIG_media_source)
+                        argv[n++] = (char *)(uintptr_t)o->list[i].value;
+        s->streams.begun_ns = clock_now_ns();
         return helper_run_socket(s, &s->streams, path, argv);
 }
 
@@ -110,7 +115,7 @@ void streams_provide(struct supervisor *s)
         if (r < 0) {
                 if (r != SP_E_NOENT)
                         log_error(LOG, "media-io can't be started: %s", status_text(r));
-                helper_gone(s, h, AGAIN_MS);
+                helper_gone(s, h, pause_of(h));
                 if (r == SP_E_NOENT)
                         h->again_ns = UINT64_MAX;
                 return;
@@ -120,11 +125,15 @@ void streams_provide(struct supervisor *s)
 
 bool streams_ended(struct supervisor *s, pid_t pid, int status)
 {
-        if (!helper_ended(s, &s->streams, pid, AGAIN_MS))
+        if (!pid || pid != s->streams.pid)
                 return false;
-        if (!s->stopping)
-                log_error(LOG, "media-io has ended (%s %d); it is started again",
+        bool meant = WIFEXITED(status) && !WEXITSTATUS(status);
+        unsigned pause_ms = meant ? ANEW_MS : pause_of(&s->streams);
+        (void)helper_ended(s, &s->streams, pid, pause_ms);
+        if (!meant && !s->stopping)
+                log_error(LOG, "media-io has ended (%s %d); it is started again in %u s",
                           WIFSIGNALED(status) ? "signal" : "status",
-                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+                          WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                          pause_ms / 1000);
         return true;
 }

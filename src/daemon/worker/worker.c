@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/media/source_names.h"
 #include "backend/media/sources.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -343,10 +344,10 @@ static void check_memory(long before)
 static void forget_urls(const struct config_options *o)
 {
         for (size_t i = 0; i < o->list_count; i++) {
-                char *url =
-                        o->list[i].id == CONFIG_media_source ? strchr(o->list[i].value, '=') : NULL;
-                if (url)
-                        explicit_bzero(url + 1, strlen(url + 1));
+                char *value = (char *)(uintptr_t)o->list[i].value;
+                size_t n = o->list[i].id == CONFIG_media_source ? media_source_name(value) : 0;
+                if (n)
+                        explicit_bzero(value + n + 1, strlen(value + n + 1));
         }
 }
 

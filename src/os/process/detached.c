@@ -123,7 +123,7 @@ static int start(char *const argv[], bool quiet, int in, int out, int *ret_id)
                 close(in);
         if (out >= 0)
                 close(out);
-        *ret_id = l.id;
+        *ret_id = l.id > 0 ? l.id : 0;
         errno = error;
         return r;
 }
@@ -164,6 +164,7 @@ int detached_start(char *const argv[], bool quiet, int *ret_fd)
 int detached_start_socket(char *const argv[], bool quiet, int *ret_fd, int *ret_id)
 {
         int ends[2];
+        *ret_id = 0;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return SP_E_LIMIT;
         int own = above_2(ends[0]), in = above_2(ends[1]);
@@ -173,6 +174,8 @@ int detached_start_socket(char *const argv[], bool quiet, int *ret_fd, int *ret_
 bool detached_collect(int id)
 {
         int r;
+        if (id <= 0)
+                return true;
         do
                 r = waitpid(id, NULL, WNOHANG);
         while (r < 0 && errno == EINTR);

@@ -20,11 +20,11 @@
 SP_NODISCARD int detached_start(char *const argv[], bool quiet, int *ret_fd);
 
 /* The same, but the program's standard input is one end of a pair of sockets for packets, and *ret_fd is the other end;
- * standard output is empty. *ret_id is the program's number, for detached_collect. */
+ * standard output is empty. *ret_id is the program's number, for detached_collect, also after an error; 0: none. */
 SP_NODISCARD int detached_start_socket(char *const argv[], bool quiet, int *ret_fd, int *ret_id);
 
 /* Collect the program, if this process has become its parent, as the nearest subreaper. Does not wait. False: it runs
- * still. A process that is neither its parent nor will become that must not call this: the number may be
+ * still. 0 is allowed. A process that is neither its parent nor will become that must not call this: the number may be
  * another child's. */
 SP_NODISCARD bool detached_collect(int id);
 

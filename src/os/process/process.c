@@ -33,6 +33,11 @@ void process_end_with_parent(void)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+void process_begin_group(void)
+{
+        (void)setpgid(0, 0);
+}
+
 void process_exit(int status)
 {
         _exit(status);

@@ -24,6 +24,9 @@ void process_name(const char *name);
 /* Have the system kill it when its parent ends. A change of user clears that. */
 void process_end_with_parent(void);
 
+/* Begin a group of processes: signals to a group reach no other one from here. */
+void process_begin_group(void);
+
 /* End at once, while other threads run. */
 _Noreturn void process_exit(int status);
 
