@@ -74,7 +74,7 @@ void audit_end(const struct worker *w, const struct process_usage *used, const c
                  why || *a.why ? "" : how);
         if (a.reported)
                 snprintf(totals, sizeof(totals),
-                         " device_seconds=%.3f sent_bytes=%" PRIu64 " received_bytes=%" PRIu64
+                         " device_seconds=%.6f sent_bytes=%" PRIu64 " received_bytes=%" PRIu64
                          " buffers_peak_bytes=%" PRIu64,
                          (double)a.totals[AUDIT_DEVICE_NS] / 1e9, a.totals[AUDIT_SENT],
                          a.totals[AUDIT_RECEIVED], a.totals[AUDIT_BUFFERS_PEAK]);
