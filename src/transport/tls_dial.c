@@ -17,7 +17,11 @@
 
 #define MODULE "libspancl-tls.so"
 
-static __thread char reason[KEYS_TEXT_MAX];
+/* It is short, because os/fault.c makes all thread-local memory of the library static. Of that glibc has 1664 bytes for
+ * all libraries that a program loads later. */
+enum { REASON_MAX = 512 };
+
+static _Thread_local char reason[REASON_MAX];
 
 const char *tls_reason(void)
 {
