@@ -110,10 +110,18 @@ bool sandbox_enter_media(bool own)
         return files_restrict(&paths) && (!own || calls_restrict(&calls, NULL));
 }
 
+/* Limit the memory of this process, and of each that it forks. */
+static void limit_memory(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which map far more */
+        static const struct rlimit memory = { 1 << 30, 1 << 30 };
+        (void)setrlimit(RLIMIT_DATA, &memory);
+#endif
+}
+
 bool sandbox_enter_streams(const char *const *files, bool network)
 {
-        static const struct rlimit none, descriptors = { 8192, 8192 },
-                                         memory = { 1 << 30, 1 << 30 };
+        static const struct rlimit none, descriptors = { 8192, 8192 };
         static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK };
         const struct calls_params calls = { .families = internet,
                                             .family_count = network ? array_size(internet) : 0,
@@ -121,7 +129,7 @@ bool sandbox_enter_streams(const char *const *files, bool network)
         (void)setrlimit(RLIMIT_CORE, &none);
         (void)setrlimit(RLIMIT_FSIZE, &none);
         (void)setrlimit(RLIMIT_NOFILE, &descriptors);
-        (void)setrlimit(RLIMIT_DATA, &memory); /* of each process */
+        limit_memory();
         /* A worker of the same user can then not read the URLs. */
         (void)prctl(PR_SET_DUMPABLE, 0);
         user_drop_powers();
