@@ -7,13 +7,11 @@
  *
  * PACKETS: access units, each behind its size (32 bits). docs/MEDIA.md describes the kernels. */
 
-#include "../api/api.h"
+#include "media_program.h"
 
-enum { ROOM = 256 << 10, STREAMS_MAX = 16, PACKETS_MAX = 256, WORDS = 8, RESET = 1, FLUSH = 2 };
+enum { ROOM = 256 << 10, STREAMS_MAX = 16, PACKETS_MAX = 256, FLUSH = 2 };
 
 enum { I420, NV12 };
-
-typedef cl_int(CL_API_CALL *set_fn)(cl_mem buffer, cl_mem content_size_buffer);
 
 static const char source[] =
         "__kernel void total(__global const uchar *p, __global const ulong *size, __global uint *sum) {\n"
@@ -23,8 +21,7 @@ static const char source[] =
         "        sum[0] = all;\n"
         "}\n";
 
-static struct api api;
-static cl_uint media, other; /* devices; other == media: there is none */
+static cl_uint other; /* a device that is none of media, or api.count */
 static cl_kernel decode, convert, total;
 static set_fn set_content;
 static uint8_t *packets[PACKETS_MAX], *pictures;
@@ -46,18 +43,6 @@ struct stream {
         size_t count, delivered;
 };
 
-static void *read_file(const char *path, size_t *ret_size)
-{
-        FILE *f = fopen(path, "rb");
-        CHECK(f && !fseek(f, 0, SEEK_END));
-        *ret_size = (size_t)ftell(f);
-        rewind(f);
-        void *bytes = malloc(*ret_size + 1);
-        CHECK(bytes && fread(bytes, 1, *ret_size, f) == *ret_size);
-        fclose(f);
-        return bytes;
-}
-
 static void read_packets(const char *path)
 {
         size_t size;
@@ -73,26 +58,15 @@ static void open_devices(const char *codec)
 {
         char names[1024], name[64];
         cl_int err;
-        api = api_open_type(CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CUSTOM,
-                            CL_QUEUE_PROFILING_ENABLE);
-        media = other = api.count;
+        snprintf(name, sizeof(name), "org.spancl.decode.%s", codec);
+        cl_program p = open_media(name, names, sizeof(names));
+        other = api.count;
         for (cl_uint i = 0; i < api.count; i++) {
                 cl_device_type type;
                 OK(clGetDeviceInfo(api.devices[i], CL_DEVICE_TYPE, sizeof(type), &type, NULL));
                 if (type != CL_DEVICE_TYPE_CUSTOM)
                         other = i; /* the last: of another server, if there are several */
-                else if (media == api.count)
-                        media = i;
         }
-        CHECK(media < api.count);
-        OK(clGetDeviceInfo(api.devices[media], CL_DEVICE_BUILT_IN_KERNELS, sizeof(names), names,
-                           NULL));
-        snprintf(name, sizeof(name), "org.spancl.decode.%s", codec);
-        if (!strstr(names, name))
-                exit(77);
-        cl_program p =
-                clCreateProgramWithBuiltInKernels(api.context, 1, &api.devices[media], names, &err);
-        OK(err);
         decode = api_kernel(p, name);
         convert = api_kernel(p, "org.spancl.convert.rgba");
         cl_uint count;
@@ -112,12 +86,6 @@ static void open_devices(const char *codec)
         OK(clBuildProgram(p, 1, &api.devices[other], NULL, NULL, NULL));
         total = api_kernel(p, "total");
         OK(clReleaseProgram(p));
-}
-
-static cl_mem buffer_of(size_t size, const void *bytes)
-{
-        return api_buffer(&api, CL_MEM_READ_WRITE | (bytes ? CL_MEM_COPY_HOST_PTR : 0), size,
-                          (void *)(uintptr_t)bytes);
 }
 
 static struct stream stream_begin(cl_uint format)

@@ -7,14 +7,10 @@
  *
  * docs/MEDIA.md describes the kernels. Status 77: there is no such encoder. */
 
-#include "../api/api.h"
+#include "media_program.h"
 
-enum { STEPS_MAX = 64, WORDS = 8, RESET = 1, FLUSH = 2, KEY = 4, KEY_AT = 7 };
+enum { STEPS_MAX = 64, FLUSH = 2, KEY = 4, KEY_AT = 7 };
 
-typedef cl_int(CL_API_CALL *set_fn)(cl_mem buffer, cl_mem content_size_buffer);
-
-static struct api api;
-static cl_uint media;
 static cl_kernel encode, decode; /* decode: of H.264; NULL: there is none */
 static set_fn set_content;
 static cl_command_queue queue;
@@ -31,39 +27,12 @@ struct step {
         cl_event done;
 };
 
-static void *read_file(const char *path, size_t *ret_size)
-{
-        FILE *f = fopen(path, "rb");
-        CHECK(f && !fseek(f, 0, SEEK_END));
-        *ret_size = (size_t)ftell(f);
-        rewind(f);
-        void *bytes = malloc(*ret_size + 1);
-        CHECK(bytes && fread(bytes, 1, *ret_size, f) == *ret_size);
-        fclose(f);
-        return bytes;
-}
-
 static void open_device(const char *codec)
 {
         char names[1024], name[64];
         cl_int err;
-        api = api_open_type(CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CUSTOM,
-                            CL_QUEUE_PROFILING_ENABLE);
-        for (media = 0; media < api.count; media++) {
-                cl_device_type type;
-                OK(clGetDeviceInfo(api.devices[media], CL_DEVICE_TYPE, sizeof(type), &type, NULL));
-                if (type == CL_DEVICE_TYPE_CUSTOM)
-                        break;
-        }
-        CHECK(media < api.count);
-        OK(clGetDeviceInfo(api.devices[media], CL_DEVICE_BUILT_IN_KERNELS, sizeof(names), names,
-                           NULL));
         snprintf(name, sizeof(name), "org.spancl.encode.%s", codec);
-        if (!strstr(names, name))
-                exit(77);
-        cl_program p =
-                clCreateProgramWithBuiltInKernels(api.context, 1, &api.devices[media], names, &err);
-        OK(err);
+        cl_program p = open_media(name, names, sizeof(names));
         encode = api_kernel(p, name);
         if (strstr(names, "org.spancl.decode.h264"))
                 decode = api_kernel(p, "org.spancl.decode.h264");
@@ -73,12 +42,6 @@ static void open_device(const char *codec)
         queue = clCreateCommandQueue(api.context, api.devices[media], CL_QUEUE_PROFILING_ENABLE,
                                      &err);
         OK(err);
-}
-
-static cl_mem buffer_of(size_t size, const void *bytes)
-{
-        return api_buffer(&api, CL_MEM_READ_WRITE | (bytes ? CL_MEM_COPY_HOST_PTR : 0), size,
-                          (void *)(uintptr_t)bytes);
 }
 
 /* Enqueue a command with a picture of `size` bytes, or with none, and a packet buffer of `space` bytes. */

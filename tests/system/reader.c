@@ -7,49 +7,24 @@
  *
  * docs/MEDIA.md describes the kernel. Status 77: the device has no sources. */
 
-#include "../api/api.h"
+#include "media_program.h"
 
 enum {
         ROOM = 256 << 10,
-        WORDS = 8,
-        RESET = 1,
         LOOP = 2,
         FAST = 4,
         FILM = 15 /* units of media.py's */
 };
 
-static struct api api;
-static cl_uint media;
 static cl_kernel source;
 static cl_command_queue queue;
 static cl_mem state, unit, unit_size, status;
-
-static cl_mem buffer_of(size_t size, const void *bytes)
-{
-        return api_buffer(&api, CL_MEM_READ_WRITE | (bytes ? CL_MEM_COPY_HOST_PTR : 0), size,
-                          (void *)(uintptr_t)bytes);
-}
 
 static void open_device(void)
 {
         char names[1024];
         cl_int err;
-        api = api_open_type(CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CUSTOM,
-                            CL_QUEUE_PROFILING_ENABLE);
-        for (media = 0; media < api.count; media++) {
-                cl_device_type type;
-                OK(clGetDeviceInfo(api.devices[media], CL_DEVICE_TYPE, sizeof(type), &type, NULL));
-                if (type == CL_DEVICE_TYPE_CUSTOM)
-                        break;
-        }
-        CHECK(media < api.count);
-        OK(clGetDeviceInfo(api.devices[media], CL_DEVICE_BUILT_IN_KERNELS, sizeof(names), names,
-                           NULL));
-        if (!strstr(names, "org.spancl.source"))
-                exit(77);
-        cl_program p =
-                clCreateProgramWithBuiltInKernels(api.context, 1, &api.devices[media], names, &err);
-        OK(err);
+        cl_program p = open_media("org.spancl.source", names, sizeof(names));
         source = api_kernel(p, "org.spancl.source");
         OK(clReleaseProgram(p));
         queue = clCreateCommandQueue(api.context, api.devices[media], CL_QUEUE_PROFILING_ENABLE,

@@ -185,7 +185,7 @@ static void copy_picture(uint8_t *to, const struct codec_picture *p, uint32_t fo
 
 /* Deliver the next picture, if there is one. */
 static cl_int stream_deliver(struct stream *s, const struct registry_value *out, uint32_t format,
-                             uint32_t status[MEDIA_STATUS_WORDS], size_t *ret_size)
+                             uint32_t status[MEDIA_STATUS_WORDS], uint64_t *ret_size)
 {
         if (!s->held) {
                 enum codec_result r = CODEC_OK;
@@ -218,9 +218,10 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-static cl_int run_stream(const struct registry_launch *l, struct stream *s, unsigned which,
-                         uint32_t words[MEDIA_STATUS_WORDS], size_t *ret_size)
+static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
+                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
 {
+        struct stream *s = container_of(stream, struct stream, common);
         uint32_t format = media_value(l, FORMAT), flags = media_value(l, FLAGS);
         if (flags & ~(uint32_t)KNOWN_FLAGS || format > MEDIA_NV12)
                 return CL_INVALID_VALUE;
@@ -244,34 +245,19 @@ static cl_int run_stream(const struct registry_launch *l, struct stream *s, unsi
         return status;
 }
 
-static cl_int decode(const struct registry_launch *l, unsigned which)
-{
-        struct media *media = l->user;
-        const struct registry_value *status = &l->args[STATUS], *size = &l->args[PICTURE_SIZE];
-        uint32_t words[MEDIA_STATUS_WORDS] = { 0 };
-        if (l->global[0] * l->global[1] * l->global[2] != 1)
-                return CL_INVALID_GLOBAL_WORK_SIZE;
-        if (!l->args[STREAM].data || !l->args[STREAM].attachment)
-                return CL_INVALID_MEM_OBJECT;
-        if (!status->data || status->size < sizeof(words) ||
-            (size->data && size->size < sizeof(uint64_t)))
-                return CL_INVALID_BUFFER_SIZE;
-        struct media_stream *found;
-        cl_int r = media_attach(l->args[STREAM].attachment, sizeof(struct stream), stream_free,
-                                media, &found);
-        if (r < 0)
-                return r;
-        size_t bytes = 0;
-        lock_take(&found->lock);
-        r = run_stream(l, container_of(found, struct stream, common), which, words, &bytes);
-        lock_release(&found->lock);
-        return media_finish(status, size, words, bytes, r);
-}
+static const struct media_kind decoders = {
+        .size = sizeof(struct stream),
+        .status = STATUS,
+        .bytes = PICTURE_SIZE,
+        .stream = STREAM,
+        .free = stream_free,
+        .run = run_stream,
+};
 
 #define RUN(codec, which)                                             \
         static cl_int decode_##codec(const struct registry_launch *l) \
         {                                                             \
-                return decode(l, which);                              \
+                return media_command(l, &decoders, which);            \
         }
 RUN(h264, MEDIA_H264)
 RUN(hevc, MEDIA_HEVC)

@@ -142,9 +142,10 @@ static cl_int encoder_deliver(struct encoder *e, const struct registry_value *ou
         return CL_SUCCESS;
 }
 
-static cl_int run_stream(const struct registry_launch *l, struct encoder *e, unsigned which,
-                         uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
+                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
 {
+        struct encoder *e = container_of(stream, struct encoder, common);
         const struct registry_value *picture = &l->args[PICTURE];
         uint32_t flags = media_value(l, FLAGS);
         struct av_request r;
@@ -173,42 +174,28 @@ static cl_int run_stream(const struct registry_launch *l, struct encoder *e, uns
         return status;
 }
 
-static cl_int encode(const struct registry_launch *l, unsigned which)
-{
-        const struct registry_value *status = &l->args[STATUS], *size = &l->args[PACKET_SIZE];
-        uint32_t words[MEDIA_STATUS_WORDS] = { 0 };
-        if (l->global[0] * l->global[1] * l->global[2] != 1)
-                return CL_INVALID_GLOBAL_WORK_SIZE;
-        if (!l->args[STREAM].data || !l->args[STREAM].attachment)
-                return CL_INVALID_MEM_OBJECT;
-        if (!status->data || status->size < sizeof(words) ||
-            (size->data && size->size < sizeof(uint64_t)))
-                return CL_INVALID_BUFFER_SIZE;
-        struct media_stream *found;
-        cl_int r = media_attach(l->args[STREAM].attachment, sizeof(struct encoder), encoder_free,
-                                l->user, &found);
-        if (r < 0)
-                return r;
-        uint64_t bytes = 0;
-        lock_take(&found->lock);
-        r = run_stream(l, container_of(found, struct encoder, common), which, words, &bytes);
-        lock_release(&found->lock);
-        return media_finish(status, size, words, bytes, r);
-}
+static const struct media_kind encoders = {
+        .size = sizeof(struct encoder),
+        .status = STATUS,
+        .bytes = PACKET_SIZE,
+        .stream = STREAM,
+        .free = encoder_free,
+        .run = run_stream,
+};
 
 static cl_int encode_mjpeg(const struct registry_launch *l)
 {
-        return encode(l, AV_ENCODE_MJPEG);
+        return media_command(l, &encoders, AV_ENCODE_MJPEG);
 }
 
 static cl_int encode_h264(const struct registry_launch *l)
 {
-        return encode(l, AV_ENCODE_H264);
+        return media_command(l, &encoders, AV_ENCODE_H264);
 }
 
 static cl_int encode_hevc(const struct registry_launch *l)
 {
-        return encode(l, AV_ENCODE_HEVC);
+        return media_command(l, &encoders, AV_ENCODE_HEVC);
 }
 
 #define ENCODER(codec)                                                                          \

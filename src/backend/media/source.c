@@ -74,9 +74,11 @@ static cl_int source_begin(struct source *s, const struct av_request *r)
         return media_status(result);
 }
 
-static cl_int run_stream(const struct registry_launch *l, struct source *s,
-                         uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
+                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
 {
+        struct source *s = container_of(stream, struct source, common);
+        (void)which; /* there is one kernel */
         const struct registry_value *unit = &l->args[UNIT];
         struct av_request r;
         cl_int status = make_request(l, s->common.media, &r);
@@ -117,27 +119,18 @@ static cl_int run_stream(const struct registry_launch *l, struct source *s,
         return CL_SUCCESS;
 }
 
+static const struct media_kind sources = {
+        .size = sizeof(struct source),
+        .status = STATUS,
+        .bytes = UNIT_SIZE,
+        .stream = STREAM,
+        .free = source_free,
+        .run = run_stream,
+};
+
 static cl_int run(const struct registry_launch *l)
 {
-        const struct registry_value *status = &l->args[STATUS], *size = &l->args[UNIT_SIZE];
-        uint32_t words[MEDIA_STATUS_WORDS] = { 0 };
-        if (l->global[0] * l->global[1] * l->global[2] != 1)
-                return CL_INVALID_GLOBAL_WORK_SIZE;
-        if (!l->args[STREAM].data || !l->args[STREAM].attachment)
-                return CL_INVALID_MEM_OBJECT;
-        if (!status->data || status->size < sizeof(words) ||
-            (size->data && size->size < sizeof(uint64_t)))
-                return CL_INVALID_BUFFER_SIZE;
-        struct media_stream *found;
-        cl_int r = media_attach(l->args[STREAM].attachment, sizeof(struct source), source_free,
-                                l->user, &found);
-        if (r < 0)
-                return r;
-        uint64_t bytes = 0;
-        lock_take(&found->lock);
-        r = run_stream(l, container_of(found, struct source, common), words, &bytes);
-        lock_release(&found->lock);
-        return media_finish(status, size, words, bytes, r);
+        return media_command(l, &sources, 0);
 }
 
 const struct registry_kernel media_source_kernel = {

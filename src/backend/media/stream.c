@@ -6,20 +6,21 @@
 /* The lock is for attachments that several executors may make at a time. */
 static struct lock attach_lock = LOCK_INIT;
 
-cl_int media_attach(struct registry_attachment *a, size_t size, void (*free)(void *data),
-                    struct media *media, struct media_stream **ret)
+/* Get the stream of a buffer, or make one. */
+static cl_int attach(struct registry_attachment *a, const struct media_kind *kind,
+                     struct media *media, struct media_stream **ret)
 {
         cl_int r = CL_SUCCESS;
         lock_take(&attach_lock);
         struct media_stream *s = a->data;
-        if (s && a->free != free) {
+        if (s && a->free != kind->free) {
                 r = CL_INVALID_MEM_OBJECT;
-        } else if (!s && !(s = mem_zalloc(size))) {
+        } else if (!s && !(s = mem_zalloc(kind->size))) {
                 r = CL_OUT_OF_HOST_MEMORY;
         } else if (!a->data) {
                 lock_init(&s->lock);
                 s->media = media;
-                *a = (struct registry_attachment){ s, free };
+                *a = (struct registry_attachment){ s, kind->free };
         }
         lock_release(&attach_lock);
         if (r == CL_SUCCESS)
@@ -81,8 +82,9 @@ cl_int media_given(const struct registry_value *data, const struct registry_valu
         return CL_SUCCESS;
 }
 
-cl_int media_finish(const struct registry_value *status, const struct registry_value *size,
-                    uint32_t words[MEDIA_STATUS_WORDS], uint64_t bytes, cl_int result)
+/* Write the status and the size (may be a null buffer) of a command. */
+static void finish(const struct registry_value *status, const struct registry_value *size,
+                   uint32_t words[MEDIA_STATUS_WORDS], uint64_t bytes, cl_int result)
 {
         if (result < 0)
                 words[MEDIA_RESULT] = (uint32_t)result;
@@ -90,5 +92,28 @@ cl_int media_finish(const struct registry_value *status, const struct registry_v
                 bytes_put_u32((uint8_t *)status->data + 4 * i, words[i]);
         if (size->data)
                 bytes_put_u64(size->data, bytes);
-        return result;
+}
+
+cl_int media_command(const struct registry_launch *l, const struct media_kind *kind, unsigned which)
+{
+        const struct registry_value *status = &l->args[kind->status], *size = &l->args[kind->bytes],
+                                    *stream = &l->args[kind->stream];
+        uint32_t words[MEDIA_STATUS_WORDS] = { 0 };
+        uint64_t bytes = 0;
+        struct media_stream *s;
+        if (l->global[0] * l->global[1] * l->global[2] != 1)
+                return CL_INVALID_GLOBAL_WORK_SIZE;
+        if (!stream->data || !stream->attachment)
+                return CL_INVALID_MEM_OBJECT;
+        if (!status->data || status->size < sizeof(words) ||
+            (size->data && size->size < sizeof(bytes)))
+                return CL_INVALID_BUFFER_SIZE;
+        cl_int r = attach(stream->attachment, kind, l->user, &s);
+        if (r < 0)
+                return r;
+        lock_take(&s->lock);
+        r = kind->run(l, s, which, words, &bytes);
+        lock_release(&s->lock);
+        finish(status, size, words, bytes, r);
+        return r;
 }

@@ -15,11 +15,21 @@ struct media_stream {
         struct media *media;
 };
 
-/* Get the stream of a buffer, or make one of `size` bytes, which are zeros but for the first member. `free` tells its
- * kind, and calls media_detach. CL_INVALID_MEM_OBJECT: the buffer has a stream of another kind;
- * CL_OUT_OF_HOST_MEMORY. */
-cl_int media_attach(struct registry_attachment *a, size_t size, void (*free)(void *data),
-                    struct media *media, struct media_stream **ret);
+/* A kind of streams. `run` is one command of a stream: it returns the error, and fills the words of the status and the
+ * size of what it delivers. `free` calls media_detach. */
+struct media_kind {
+        size_t size; /* bytes of a stream, zeros at first but for the first member */
+        unsigned status, bytes, stream; /* arguments: status, size of what is delivered, stream */
+        void (*free)(void *data);
+        cl_int (*run)(const struct registry_launch *l, struct media_stream *s, unsigned which,
+                      uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_bytes);
+};
+
+/* Run a command of the stream that its buffer names; the first one makes the stream. `which` is for `run`.
+ * CL_INVALID_GLOBAL_WORK_SIZE: several work-items; CL_INVALID_MEM_OBJECT: no stream, or one of another kind;
+ * CL_INVALID_BUFFER_SIZE; CL_OUT_OF_HOST_MEMORY. */
+cl_int media_command(const struct registry_launch *l, const struct media_kind *kind,
+                     unsigned which);
 void media_detach(struct media_stream *s);
 
 /* Count a decoder or encoder of the device. False: there are as many as may be. */
@@ -40,9 +50,5 @@ static inline uint32_t media_value(const struct registry_launch *l, unsigned arg
 /* The bytes of `data` that mean something; `size` may be a null buffer. CL_INVALID_BUFFER_SIZE, CL_INVALID_VALUE. */
 cl_int media_given(const struct registry_value *data, const struct registry_value *size,
                    size_t *ret);
-
-/* Write the status and the size (may be a null buffer) of a command. Returns `result`. */
-cl_int media_finish(const struct registry_value *status, const struct registry_value *size,
-                    uint32_t words[MEDIA_STATUS_WORDS], uint64_t bytes, cl_int result);
 
 #endif

@@ -39,7 +39,6 @@ enum profile_wait {
         PROFILE_TAKEN,    /* a blocking write, until the link has taken the bytes */
         PROFILE_ROOM,     /* a command, until the server's session takes more */
         PROFILE_ANSWER,   /* a request that is no command: a build, a query */
-        PROFILE_OTHER,
         PROFILE_WAITS
 };
 

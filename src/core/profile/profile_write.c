@@ -11,7 +11,6 @@
 static const char *const wait_names[PROFILE_WAITS] = {
         [PROFILE_FINISH] = "finish", [PROFILE_EVENTS] = "events", [PROFILE_BLOCKING] = "blocking",
         [PROFILE_TAKEN] = "taken",   [PROFILE_ROOM] = "room",     [PROFILE_ANSWER] = "answer",
-        [PROFILE_OTHER] = "other",
 };
 
 /* Names come from the program and the environment: they must not look like fields or lines. */
