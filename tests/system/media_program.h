@@ -1,4 +1,4 @@
-/* What the programs of system/media.py share: files, and the first media device. */
+/* The shared parts of the programs of system/media.py: files, and the first media device. */
 #ifndef SPANCL_TESTS_MEDIA_PROGRAM_H
 #define SPANCL_TESTS_MEDIA_PROGRAM_H
 
