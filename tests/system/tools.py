@@ -79,8 +79,13 @@ class Tmux:
         wait_for(lambda: re.search(pattern, self.screen(*options), re.M), lambda: f"no {pattern}: {self.screen()}")
         return self.screen(*options)
 
+    def prompt(self):
+        """Wait until the shell reads the keys again. A program that is about to end would take some of them."""
+        wait_for(lambda: self("display-message", "-p", "#{pane_current_command}").strip() == "bash", self.screen)
+
     def state(self):
         """What the terminal's driver does with keys, and whether the alternate screen is shown, and the cursor."""
+        self.prompt()
         self.type("-l", "clear; stty -a | grep -o -e '-\\?icanon' -e '-\\?echo '; echo d''one\n")
         text = self.shows("^done")
         return ("-icanon" not in text and "-echo" not in text and
