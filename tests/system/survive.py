@@ -232,7 +232,8 @@ def drain(where, prefix=()):
 def server_that_drains_keeps_its_session_and_refuses_others():
     with servers(1, "--backend", "reference", "--log", "info") as s:
         relay = Relay(s.ports[0])
-        with Actor(at(relay.port), "builtin") as client:
+        # The client may not know yet that it is connected again when the server does.
+        with Actor(at(relay.port), "builtin", SPANCL_ON_LOSS="wait") as client:
             here = client.do("devices")
             away = "0" * len(here)
             client.do("begin")
