@@ -7,6 +7,7 @@
 #include "config/files.h"
 #include "config/servers.h"
 #include "config/variables.h"
+#include "core/command/ahead.h"
 #include "core/device.h"
 #include "core/device_place.h"
 #include "core/link/availability.h"
@@ -380,6 +381,8 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.watchers_fail = params->watchers_fail;
         c->svm.managed = params->managed_svm;
+        c->events.ahead = params->finish_ahead;
+        c->events.ahead_limit_ns = params->finish_ahead_ns;
         c->disconnected.answer_ns = params->answer_ns;
         c->sessions.idle_ns = params->idle_ns;
         list_init(&c->contexts);
@@ -526,6 +529,8 @@ struct client *client_get(void)
                         .wait_ns = on_loss == CONFIG_WAIT_AUTO ? UINT64_MAX : on_loss,
                         .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
                         .managed_svm = config_number(CONFIG_svm) != 0,
+                        .finish_ahead = config_number(CONFIG_finish) != 0,
+                        .finish_ahead_ns = config_number(CONFIG_finish_ahead) * 1000000,
                         .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,
@@ -552,6 +557,7 @@ __attribute__((destructor)) static void client_exit(void)
                 return;
         found_end(c);
         client_lock(c);
+        ahead_settle_all(c);
         c->closing = true;
         profile_write(c);
         stats_write(c);

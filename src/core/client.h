@@ -29,13 +29,15 @@ struct client_params {
                 reconnect_ns; /* a server whose connection is lost is tried again for so long; 0: not */
         uint64_t
                 idle_ns; /* sessions that nothing has used for so long end (link/idle.h); 0: none does */
-        uint64_t answer_ns;  /* session_tick's limit for servers of other processes; 0: none */
-        uint64_t wait_ns;    /* and calls that need it wait for so long, then they fail */
-        bool watchers_fail;  /* but at once when the application watches a device (device_watch) */
-        bool managed_svm;    /* allocations of clSVMAlloc have views (core/memory/view.h) */
-        const char *sources; /* of further servers, as SPANCL_DISCOVERY; NULL: none */
-        const char *devices; /* the filter of SPANCL_DEVICES; NULL: all */
-        uint64_t sources_ns; /* the first query of devices waits so long for what they find */
+        uint64_t answer_ns; /* session_tick's limit for servers of other processes; 0: none */
+        uint64_t wait_ns;   /* and calls that need it wait for so long, then they fail */
+        bool watchers_fail; /* but at once when the application watches a device (device_watch) */
+        bool finish_ahead;  /* waits return early where nobody can tell (core/command/ahead.h) */
+        uint64_t finish_ahead_ns; /* they are so far ahead at most; 0: some round trips */
+        bool managed_svm;         /* allocations of clSVMAlloc have views (core/memory/view.h) */
+        const char *sources;      /* of further servers, as SPANCL_DISCOVERY; NULL: none */
+        const char *devices;      /* the filter of SPANCL_DEVICES; NULL: all */
+        uint64_t sources_ns;      /* the first query of devices waits so long for what they find */
 };
 
 /* A separate client, for tests and the simulator. Objects made from its platform belong to it, and

@@ -145,6 +145,15 @@ struct _cl_context {
                 uint64_t launches;
                 cl_device_id device; /* one of the context's */
         } views;                     /* core/memory/view.h */
+        struct {
+                struct list
+                        events; /* that count as waited for, and are not complete (ahead.link) */
+                unsigned count; /* of them */
+                uint64_t stamp; /* counts all that ever were */
+                unsigned host_memory; /* memory objects with CL_MEM_USE_HOST_PTR */
+                unsigned user_events; /* that are not set */
+                bool prints;          /* a kernel was launched that may print */
+        } ahead;                      /* core/command/ahead.h */
 };
 
 struct _cl_command_queue {
@@ -170,6 +179,8 @@ struct _cl_command_queue {
         struct list
                 commands; /* events not known to be complete (queue_link), in order of their ids */
         cl_event fence;   /* out-of-order: the last barrier, if it lags; not held */
+        uint64_t ahead_last;   /* in-order: the newest event that was ever ahead */
+        uint64_t ahead_seen;   /* the context's ahead.stamp up to which the commands are ordered */
         cl_int deferred_error; /* of a command without an event, for the next call that waits */
 };
 
@@ -303,6 +314,7 @@ struct _cl_program {
         struct buf sent_source; /* the servers' version, if not `source` (core/program/include.h) */
         struct server_set declared; /* servers that know it */
         unsigned kernel_count;      /* attached kernel objects */
+        bool prints;                /* its kernels may print: the client can't rule that out */
 };
 
 /* One argument's value; `version` is 0 while not set. */
@@ -389,6 +401,12 @@ struct _cl_event {
         unsigned before;       /* events that must complete first; each is one of its parts */
         struct list followers; /* events that must complete after it */
         struct outgoing *held; /* bytes that go when `before` is 0, held too; NULL: none */
+        struct {
+                struct list link;  /* the context's */
+                uint64_t since_ns; /* when it counted as waited for; 0: it is not ahead */
+                uint64_t stamp;    /* the context's then */
+                bool finish;       /* it stands for all commands of the queue up to it */
+        } ahead;                   /* core/command/ahead.h */
 };
 
 #endif

@@ -114,6 +114,8 @@ struct client {
                 struct map pending;
                 struct list followers; /* events whose turn has come */
                 bool following;        /* a thread works them off */
+                bool ahead; /* waits return early where nobody can tell (command/ahead.h) */
+                uint64_t ahead_limit_ns; /* 0: some round trips */
         } events GUARDED_BY(client_held);
         /* command/transfer.c */
         struct {

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "core/client.h"
+#include "core/command/ahead.h"
 #include "core/command/command_buffer.h"
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
@@ -67,7 +68,7 @@ int command_begin(struct command *m, const struct enqueue *q)
                 if (r < 0)
                         return r;
         }
-        return 0;
+        return ahead_is_due(m->queue) ? ahead_order(m->queue) : 0;
 }
 
 /* A message has no room for more: one marker for them all. */

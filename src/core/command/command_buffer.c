@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "core/client.h"
+#include "core/command/ahead.h"
 #include "core/command/command.h"
 #include "core/command/enqueue.h"
 #include "core/command/khr_command_buffer.h"
@@ -372,6 +373,8 @@ cl_int enqueue_command_buffer(const struct enqueue *q, cl_command_buffer_khr b,
         int r = command_begin(&m, q);
         if (r == 0 && b->broken)
                 r = SP_E_NOMEM;
+        for (cl_uint i = 1; i < b->queue_count && r == 0; i++)
+                r = ahead_is_due(queues[i]) ? ahead_order(queues[i]) : 0;
         if (r == 0)
                 r = recorded_use_all(&m, b);
         if (r == 0)

@@ -1,4 +1,5 @@
 #include "core/command/event.h"
+#include "core/command/ahead.h"
 #include "core/command/operands.h"
 
 #include "base/log.h"
@@ -27,6 +28,7 @@ static cl_event event_alloc(cl_context x, uint64_t id, cl_command_type type) REQ
         handle_init(&e->h, HANDLE_EVENT);
         list_init(&e->queue_link);
         list_init(&e->followers);
+        list_init(&e->ahead.link);
         e->context = x;
         e->id = id;
         e->command = type;
@@ -121,6 +123,7 @@ int event_new_user(cl_context x, cl_event *ret)
         if (!e)
                 return SP_E_NOMEM;
         e->parts = 1;
+        x->ahead.user_events++;
         *ret = e;
         return 0;
 }
@@ -164,6 +167,7 @@ void event_unhold(cl_event e)
         if (e->parts && !e->queue) {
                 /* Nothing can set this user event any more: release the commands that wait for it. */
                 e->status = CL_INVALID_EVENT;
+                x->ahead.user_events--;
                 event_subscribe_servers(e, &e->imported);
         }
         if (e->tail)
@@ -246,6 +250,10 @@ void event_complete(cl_event e, cl_int status)
         e->parts = 0;
         e->callbacks = NULL;
         list_remove(&e->queue_link);
+        if (e->ahead.since_ns)
+                ahead_done(e);
+        if (!e->queue)
+                e->context->ahead.user_events--;
         if (callbacks && e->server)
                 c->progress.interests--;
         if (e->tail)
@@ -387,6 +395,8 @@ int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                 log_debug("client", "a command failed on %s: %d", server_name(s), status);
         if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
                 q->deferred_error = status;
+        if (status < 0 && q)
+                ahead_failed(q, status);
         if (!e) {
                 migration_ended(s, id, status, times, timed);
                 if (status < 0 && !q)
@@ -481,6 +491,8 @@ int event_reach(cl_event e, struct server *s)
 
 cl_int event_status(cl_event e)
 {
+        if (!event_is_done(e))
+                ahead_settle(e->context);
         if (!event_is_done(e)) {
                 /* The first query watches the event. When the server has answered a message after
                  * the watch, the client knows whether the event is complete. From then on the
@@ -539,6 +551,24 @@ static cl_event last_of(cl_uint count, const cl_event *events)
         return last;
 }
 
+/* Count them as waited for, if nobody can tell. */
+static bool wait_ahead(cl_uint count, const cl_event *events) REQUIRES(client_held)
+{
+        for (cl_uint i = 0; i < count; i++)
+                if (!ahead_may_wait(events[i]))
+                        return false;
+        for (cl_uint i = 0; i < count; i++) {
+                if (event_is_done(events[i]))
+                        continue;
+                if (events[i]->queue->properties & CL_QUEUE_PROFILING_ENABLE)
+                        server_ask_clock(events[i]->server);
+                ahead_add(events[i]);
+                server_kick(events[i]->server);
+        }
+        ahead_limit(events[0]->context);
+        return true;
+}
+
 cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
 {
         struct wait w = { c, count, events, false };
@@ -547,6 +577,8 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
                 if (r < 0)
                         return status_to_cl(r);
         }
+        if (c->events.ahead && wait_ahead(count, events))
+                return CL_SUCCESS;
         for (cl_uint i = 0; i < count; i++) {
                 event_hold(events[i]);
                 cl_command_queue q = events[i]->queue;

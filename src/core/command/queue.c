@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "core/client.h"
+#include "core/command/ahead.h"
 #include "core/command/event.h"
 #include "core/context.h"
 #include "core/handle.h"
@@ -381,11 +382,34 @@ bool queues_idle(cl_context x)
         return true;
 }
 
+/* Count all commands as waited for. The caller holds the queue. */
+static cl_int finish_ahead(cl_command_queue q) REQUIRES(client_held)
+{
+        cl_event last;
+        int r = queue_watch(q, &last);
+        if (r < 0 || !last)
+                return status_to_cl(r);
+        if (!last->watched) {
+                event_unhold(last);
+                return wait_all(q);
+        }
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+                server_ask_clock(q->device->server);
+        last->ahead.finish = true;
+        ahead_add(last);
+        event_unhold(last);
+        server_kick(q->device->server);
+        ahead_limit(q->context);
+        return CL_SUCCESS;
+}
+
 cl_int queue_finish(cl_command_queue q)
 {
         queue_hold(q);
-        cl_int status = wait_all(q);
-        views_waited(q->context);
+        bool ahead = ahead_may_finish(q);
+        cl_int status = ahead ? finish_ahead(q) : wait_all(q);
+        if (!ahead)
+                views_waited(q->context);
         if (status == CL_SUCCESS)
                 status = queue_take_error(q);
         queue_unhold(q);

@@ -20,8 +20,14 @@
 
 enum { SHADOW_ALIGN = 4096 };
 
+static bool is_host_memory(const struct _cl_mem *m)
+{
+        return m->host_ptr && !m->chunk && !m->parent;
+}
+
 static void destroy(cl_mem m) REQUIRES(client_held)
 {
+        m->context->ahead.host_memory -= is_host_memory(m);
         while (m->destructors) {
                 struct destructor *d = m->destructors;
                 m->destructors = d->next;
@@ -55,6 +61,7 @@ static cl_mem mem_new(cl_context x, cl_mem_flags flags, size_t size) REQUIRES(cl
 /* The end of a constructor, if not r < 0. */
 static int mem_finish(cl_mem m, int r, cl_mem *ret) REQUIRES(client_held)
 {
+        m->context->ahead.host_memory += is_host_memory(m);
         if (r == 0)
                 r = map_put(&m->context->client->objects.all, (uintptr_t)m, m);
         if (r < 0) {

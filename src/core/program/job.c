@@ -141,6 +141,10 @@ static int job_source(struct program_job *j) REQUIRES(client_held)
 {
         cl_program p = j->program;
         struct buf *want = &j->include.source, *have = &p->sent_source;
+        p->prints |=
+                j->include.missing ||
+                program_text_prints(bytes_of(j->include.headers.data, j->include.headers.size)) ||
+                program_text_prints(bytes_str(j->options ? j->options : ""));
         if (want->size == have->size &&
             (!want->size || !memcmp(want->data, have->data, want->size)))
                 return 0;
@@ -582,8 +586,10 @@ static int link_start(cl_program p, const struct program_link_params *params) RE
         j->notify = params->notify;
         j->notify_data = params->notify_data;
         j->input_count = params->input_count;
-        for (cl_uint i = 0; i < j->input_count; i++)
+        for (cl_uint i = 0; i < j->input_count; i++) {
                 program_hold(j->inputs[i]);
+                p->prints |= j->inputs[i]->prints;
+        }
         p->job = j;
         program_hold(p);
         return job_run(j);

@@ -22,6 +22,11 @@ static void params_free(const struct program_params *params)
         mem_free(params->kernel_names);
 }
 
+bool program_text_prints(struct bytes text)
+{
+        return text.size && memmem(text.data, text.size, "print", 5);
+}
+
 int program_new(cl_context x, const struct program_params *params, cl_program *ret)
 {
         cl_program p = mem_zalloc(sizeof(*p));
@@ -48,6 +53,8 @@ int program_new(cl_context x, const struct program_params *params, cl_program *r
         p->il_size = params->il_size;
         p->binaries = params->binaries;
         p->kernel_names_given = params->kernel_names;
+        p->prints = p->kind == PROGRAM_IL || p->kind == PROGRAM_BINARY ||
+                    program_text_prints(bytes_of(p->source, p->source_size));
         *ret = p;
         return 0;
 }

@@ -29,6 +29,9 @@ struct program_params {
         char *kernel_names;
 };
 
+/* May the text call printf? A macro can hide the name, but hardly this part of it. */
+bool program_text_prints(struct bytes text);
+
 /* SP_E_NOMEM. */
 SP_NODISCARD int program_new(cl_context x, const struct program_params *params, cl_program *ret)
         REQUIRES(client_held);
