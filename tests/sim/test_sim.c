@@ -1,7 +1,7 @@
 /* The client core and real engines in virtual time (support/sim.h): random programs against an oracle.
  *
  *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts]
- *     [--restarts] [--altered] [--slow]
+ *     [--restarts] [--altered] [--slow] [--ahead]
  *   sim_sim --soak HOURS [SEED] */
 #include "support/check.h"
 
@@ -17,7 +17,7 @@
 #include "support/sim.h"
 
 struct options {
-        bool verbose, check_each, damage, no_memory, cuts, restarts, altered, slow;
+        bool verbose, check_each, damage, no_memory, cuts, restarts, altered, slow, ahead;
 };
 
 enum { LOSSES = 15 }; /* a client gives up after one more in a row */
@@ -64,6 +64,7 @@ static void random_program(uint64_t seed, struct options o)
                 .alterations = o.altered ? (o.slow ? LOSSES : 100) : 0,
                 .delay_ns = o.slow ? rng_range(&rng, 100000, 5000000) : 0,
                 .room = o.slow ? rng_range(&rng, 1, 200) : 0,
+                .finish_ahead = o.ahead,
         });
         program_run(sim,
                     &(struct program_params){
@@ -73,6 +74,7 @@ static void random_program(uint64_t seed, struct options o)
                             .broken = o.no_memory,
                             .no_memory = o.no_memory,
                             .restart = o.restarts,
+                            .ahead = o.ahead,
                             .break_after =
                                     o.damage || o.restarts ? (unsigned)rng_range(&rng, 1, 60) : 0,
                     });
@@ -209,6 +211,21 @@ TEST(random_programs_do_not_notice_that_bytes_are_altered)
         log_threshold = before;
 }
 
+/* Waits that return early (SPANCL_FINISH=optimistic): the programs rely on them, and see every byte and status that
+ * they would see. */
+TEST(random_programs_do_not_notice_that_waits_are_ahead)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 300; seed++)
+                random_program(seed, (struct options){ .ahead = true, .cuts = seed % 2 });
+        for (uint64_t seed = 1; seed <= 100; seed++)
+                random_program(seed, (struct options){ .ahead = true,
+                                                       .damage = seed % 2,
+                                                       .no_memory = !(seed % 2) });
+        log_threshold = before;
+}
+
 /* Bytes take far longer than the clocks' limit, and come all the time: that is no silence. */
 TEST(random_programs_do_not_notice_that_connections_are_slow)
 {
@@ -244,6 +261,7 @@ int main(int argc, char **argv)
                         o.cuts |= !strcmp(argv[i], "--cuts");
                         o.altered |= !strcmp(argv[i], "--altered");
                         o.slow |= !strcmp(argv[i], "--slow");
+                        o.ahead |= !strcmp(argv[i], "--ahead");
                         o.restarts |= !strcmp(argv[i], "--restarts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
@@ -261,6 +279,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(random_programs_do_not_notice_that_links_are_cut),
                 cmocka_unit_test(random_programs_do_not_notice_that_bytes_are_altered),
                 cmocka_unit_test(random_programs_do_not_notice_that_connections_are_slow),
+                cmocka_unit_test(random_programs_do_not_notice_that_waits_are_ahead),
                 cmocka_unit_test(random_programs_compute_on_servers_that_were_started_anew),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,10 @@ static void root_new(struct program *p, struct root *r)
         r->svm = NULL;
         cl_mem_flags flags = CL_MEM_READ_WRITE;
         void *host = NULL;
-        switch (rng_below(&p->rng, 5)) {
+        uint64_t kind = rng_below(&p->rng, 5);
+        if (p->params->ahead && (kind == 1 || kind == 3))
+                kind = 4;
+        switch (kind) {
         case 0:
                 flags |= CL_MEM_COPY_HOST_PTR;
                 host = r->truth;
@@ -276,6 +279,8 @@ void program_run(struct sim *sim, const struct program_params *params)
         begin(&p);
         for (p.command = 1; p.command <= commands; p.command++) {
                 actions[rng_below(&p.rng, array_size(actions))](&p);
+                if (params->ahead && rng_chance(&p.rng, 40))
+                        program_finish(&p, program_any_queue(&p));
                 if (rng_chance(&p.rng, 3))
                         program_finish_all(&p);
                 if (params->check_each)

@@ -13,8 +13,10 @@ struct program_params {
         /* After this command a server dies or a link between servers breaks. From then on only
          * hangs, crashes and leaks are failures. 0: no. */
         unsigned break_after;
-        bool restart;   /* a server is started anew then, and all are at the end */
-        bool broken;    /* from the start */
+        bool restart; /* a server is started anew then, and all are at the end */
+        bool broken;  /* from the start */
+        /* No memory of the program's own that devices use, and many waits: they may be ahead (core/command/ahead.h). */
+        bool ahead;
         bool no_memory; /* allocations fail now and then, in the client and in the servers */
         bool check_each; /* finish and compare after each: finds which one is wrong, if order is not */
 };

@@ -322,14 +322,12 @@ void program_do_wait(struct program *p)
                 if (!n)
                         return;
                 say(p, "%u wait for %u events\n", p->command, n);
-                program_release_all(p);
-                ok(p, clWaitForEvents(n, some));
+                program_wait(p, n, some);
                 break;
         case 1: {
                 struct queue *q = program_any_queue(p);
                 say(p, "%u finish queue %td\n", p->command, q - p->queues);
-                program_release_all(p);
-                ok(p, clFinish(q->q));
+                program_finish(p, q);
                 break;
         }
         case 2:

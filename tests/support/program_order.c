@@ -25,7 +25,7 @@ static void depend(struct program *p, struct queue *q, struct root *root, size_t
                    bool write)
 {
         for (struct access *a = root->accesses; a; a = a->next) {
-                if (a->end <= begin || end <= a->begin || !(a->write || write))
+                if (a->waited || a->end <= begin || end <= a->begin || !(a->write || write))
                         continue;
                 if (ordered(q, a) && (!a->event || rng_chance(&p->rng, 70)))
                         continue;
@@ -91,7 +91,8 @@ void program_enqueued(struct program *p, struct queue *q, cl_event e, const stru
                                       uses[i].write,
                                       q,
                                       q->number,
-                                      e };
+                                      e,
+                                      false };
                 uses[i].root->accesses = a;
                 if (e)
                         ok(p, clRetainEvent(e));
@@ -127,6 +128,25 @@ void program_release_all(struct program *p)
         program_open_gates(p);
         for (unsigned i = 0; i < p->queue_count; i++)
                 ok(p, clFlush(p->queues[i].q));
+}
+
+void program_finish(struct program *p, struct queue *q)
+{
+        program_release_all(p);
+        ok(p, clFinish(q->q));
+        for (unsigned i = 0; i < p->root_count; i++)
+                for (struct access *a = p->roots[i].accesses; a; a = a->next)
+                        a->waited |= a->queue == q;
+}
+
+void program_wait(struct program *p, cl_uint count, const cl_event *events)
+{
+        program_release_all(p);
+        ok(p, clWaitForEvents(count, events));
+        for (unsigned i = 0; i < p->root_count; i++)
+                for (struct access *a = p->roots[i].accesses; a; a = a->next)
+                        for (cl_uint k = 0; k < count; k++)
+                                a->waited |= a->event == events[k];
 }
 
 static void drop_accesses(struct program *p)

@@ -32,6 +32,7 @@ struct access {
         struct queue *queue;
         unsigned number; /* of the command in its queue */
         cl_event event;  /* held; NULL: none was asked for (in-order queues) */
+        bool waited;     /* the program has waited for it: later commands need no event */
 };
 
 struct root {
@@ -188,6 +189,10 @@ void program_compare(struct program *p, const uint8_t *got, const uint8_t *expec
 
 /* Compare the reads that are complete, and free the memory that was kept. */
 void program_compare_pending(struct program *p);
+
+/* Wait for the queue, or for these events. */
+void program_finish(struct program *p, struct queue *q);
+void program_wait(struct program *p, cl_uint count, const cl_event *events);
 
 /* Finish all commands and check every read. */
 void program_finish_all(struct program *p);

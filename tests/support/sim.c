@@ -192,6 +192,7 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .wait_ns = params->wait_ns,
                                                       .idle_ns = params->idle_ns,
                                                       .watchers_fail = params->watchers_fail,
+                                                      .finish_ahead = params->finish_ahead,
                                                       .answer_ns = sim->params.answer_ns },
                              &sim->client) == 0);
         return sim;

@@ -1,0 +1,142 @@
+/* SPANCL_FINISH=optimistic: waits that nobody can tell return early, and others do not. servers: 2 */
+#include <stdbool.h>
+#include <string.h>
+
+#include "api.h"
+#include "stats.h"
+
+enum { N = 1024, STEPS = 300 };
+
+static const char source[] =
+        "kernel void advance(global uint *a) { a[get_global_id(0)] = a[get_global_id(0)] * 5 + 1; }\n";
+static const char printing[] = "kernel void hello(int n) { if (n) printf(\"%d\\n\", n); }\n";
+
+static cl_uint expected(int steps)
+{
+        cl_uint v = 0;
+        while (steps--)
+                v = v * 5 + 1;
+        return v;
+}
+
+/* Steps on all queues in turn, of both servers, each with a wait that the next one relies on. */
+static void steps(struct api *a, int count, bool events)
+{
+        const size_t n = N;
+        cl_uint got[N] = { 0 };
+        cl_mem m = api_buffer(a, CL_MEM_COPY_HOST_PTR, sizeof(got), got);
+        cl_program p = api_build(a, source, NULL);
+        cl_kernel k = api_kernel(p, "advance");
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        for (int i = 0; i < count; i++) {
+                cl_command_queue q = a->queues[(cl_uint)i % a->count];
+                cl_event e;
+                OK(clEnqueueNDRangeKernel(q, k, 1, NULL, &n, NULL, 0, NULL, events ? &e : NULL));
+                if (!events) {
+                        OK(clFinish(q));
+                        continue;
+                }
+                OK(clWaitForEvents(1, &e));
+                if (i % 100 == 0) /* a query shows what the wait has promised */
+                        CHECK(api_status(e) == CL_COMPLETE);
+                OK(clReleaseEvent(e));
+        }
+        OK(clEnqueueReadBuffer(a->queues[0], m, CL_TRUE, 0, sizeof(got), got, 0, NULL, NULL));
+        for (int i = 0; i < N; i++)
+                CHECK(got[i] == expected(count));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+        OK(clReleaseMemObject(m));
+}
+
+/* What the wait brings is there: bytes of reads and maps that do not block. */
+static void bytes(struct api *a)
+{
+        cl_uint value = 7, got = 0;
+        cl_int err;
+        cl_mem m = api_buffer(a, CL_MEM_COPY_HOST_PTR, sizeof(value), &value);
+        cl_command_queue q = a->queues[0];
+        OK(clEnqueueReadBuffer(q, m, CL_FALSE, 0, sizeof(got), &got, 0, NULL, NULL));
+        OK(clFinish(q));
+        CHECK(got == 7);
+        cl_uint *at = clEnqueueMapBuffer(q, m, CL_FALSE, CL_MAP_READ, 0, sizeof(got), 0, NULL, NULL,
+                                         &err);
+        OK(err);
+        OK(clFinish(q));
+        CHECK(*at == 7);
+        OK(clEnqueueUnmapMemObject(q, m, at, 0, NULL, NULL));
+        OK(clReleaseMemObject(m));
+}
+
+/* A failed command is reported by a later clFinish. */
+static void failures(struct api *a)
+{
+        cl_uint value = 7;
+        cl_int err;
+        cl_mem m = api_buffer(a, CL_MEM_COPY_HOST_PTR, sizeof(value), &value);
+        cl_command_queue q = a->queues[0];
+        cl_event gate = clCreateUserEvent(a->context, &err), e;
+        OK(err);
+        OK(clEnqueueFillBuffer(q, m, &value, sizeof(value), 0, sizeof(value), 1, &gate, &e));
+        OK(clSetUserEventStatus(gate, -9));
+        err = clWaitForEvents(1, &e);
+        CHECK(err == CL_SUCCESS || err == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+        CHECK(api_status(e) < 0);
+        if (err == CL_SUCCESS)
+                EXPECT(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, clFinish(q));
+        OK(clFinish(q));
+        OK(clReleaseEvent(e));
+        OK(clReleaseEvent(gate));
+        OK(clReleaseMemObject(m));
+}
+
+/* Waits behind a kernel that may print. */
+static void prints(struct api *a, int count)
+{
+        const size_t one = 1;
+        cl_program p = api_build(a, printing, NULL);
+        cl_kernel k = api_kernel(p, "hello");
+        const cl_int none = 0;
+        OK(clSetKernelArg(k, 0, sizeof(none), &none));
+        for (int i = 0; i < count; i++) {
+                OK(clEnqueueNDRangeKernel(a->queues[0], k, 1, NULL, &one, NULL, 0, NULL, NULL));
+                OK(clFinish(a->queues[0]));
+        }
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+}
+
+static long waits(char *program, const char *what)
+{
+        char *argv[] = { program, (char *)(uintptr_t)what, NULL };
+        return stats_waits(argv);
+}
+
+int main(int argc, char **argv)
+{
+        struct api a;
+        CHECK(!setenv("SPANCL_FINISH", "optimistic", 1));
+        CHECK(!setenv("SPANCL_FINISH_AHEAD", "60000", 1)); /* only the count is a limit */
+        if (argc > 1) {
+                a = api_open(0);
+                if (!strcmp(argv[1], "finish"))
+                        steps(&a, STEPS, false);
+                else if (!strcmp(argv[1], "events"))
+                        steps(&a, STEPS, true);
+                else if (!strcmp(argv[1], "print"))
+                        prints(&a, STEPS);
+                api_close(&a);
+                return 0;
+        }
+        long nothing = waits(argv[0], "nothing");
+        CHECK(waits(argv[0], "finish") < nothing + 50);
+        CHECK(waits(argv[0], "events") < nothing + 50);
+        CHECK(waits(argv[0], "print") >= nothing + STEPS / 2);
+        a = api_open(0);
+        steps(&a, 3000, false);
+        bytes(&a);
+        failures(&a);
+        steps(&a, 10, true);
+        api_close(&a);
+        return 0;
+}
