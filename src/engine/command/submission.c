@@ -63,9 +63,12 @@ cl_int engine_submission_part(struct command *c, const struct backend_command *w
         n.alone = !e->commands.running;
         n.prints = e->programs.prints;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
+        engine_usage_begin(q); /* some drivers run the command now */
         status = e->be->submit(q->native, &n, &native);
-        if (status < 0 || !native) /* or it is complete already */
+        if (status < 0 || !native) { /* or it is complete already */
+                engine_usage_end(q);
                 return status;
+        }
         cover_untracked(c);
         if (c->submission.last)
                 e->be->event.release(c->submission.last);
@@ -73,7 +76,6 @@ cl_int engine_submission_part(struct command *c, const struct backend_command *w
         engine_coalesced_submitted(c, unreported);
         if (!c->submission.running++)
                 e->commands.running++;
-        engine_usage_begin(q);
         e->transfers.parts += c->submission.transfer != NULL;
         engine_limit_begin(q);
         engine_queue_dirty(q);
