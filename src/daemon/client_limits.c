@@ -1,7 +1,6 @@
 #include "daemon/client_limits.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/reservation.h"
@@ -10,36 +9,167 @@
 enum {
         WINDOW_S = 3600, /* of --client-time without a window */
         TIME_MOST_S = 31 * 86400,
+        MEMORY_MOST_MIB = 1 << 30,
         VALUE_MAX = KEYS_NAME_MAX + 1,
 };
 
-bool client_time_parse(const char *text, uint64_t *ret_time_s, uint64_t *ret_window_s)
+/* Take a number of at most `max` off the text. False: it does not begin with one. */
+static bool take_number(const char **p, uint64_t max, uint64_t *ret)
 {
-        char *end;
-        uint64_t window_s = WINDOW_S, time_s;
-        if (*text < '0' || *text > '9')
+        if (**p < '0' || **p > '9')
                 return false;
-        time_s = strtoull(text, &end, 10);
-        if (*end == '/' && end[1] >= '0' && end[1] <= '9')
-                window_s = strtoull(end + 1, &end, 10);
-        if (*end || time_s > 1000ull * TIME_MOST_S || !window_s || window_s > TIME_MOST_S)
-                return false;
-        *ret_time_s = time_s;
-        *ret_window_s = window_s;
+        *ret = 0;
+        for (; **p >= '0' && **p <= '9'; ++*p) {
+                *ret = *ret * 10 + (uint64_t)(**p - '0');
+                if (*ret > max)
+                        return false;
+        }
         return true;
+}
+
+static bool take_memory(const char **p, uint64_t *ret_bytes)
+{
+        uint64_t mib;
+        if (!take_number(p, MEMORY_MOST_MIB, &mib))
+                return false;
+        *ret_bytes = mib << 20;
+        return true;
+}
+
+static bool take_time(const char **p, struct client_time *ret)
+{
+        ret->window_s = WINDOW_S;
+        if (!take_number(p, 1000ull * TIME_MOST_S, &ret->time_s))
+                return false;
+        if (**p != '/')
+                return true;
+        ++*p;
+        return take_number(p, TIME_MOST_S, &ret->window_s) && ret->window_s;
+}
+
+/* Return the device's entry, which is added if it is missing. NULL: there are too many. */
+static struct client_device *device_of(struct client_limits *l, unsigned number)
+{
+        for (size_t i = 0; i < l->device_count; i++)
+                if (l->devices[i].number == number)
+                        return &l->devices[i];
+        if (l->device_count == CLIENT_DEVICES)
+                return NULL;
+        struct client_device *d = &l->devices[l->device_count++];
+        *d = (struct client_device){ .number = number };
+        return d;
+}
+
+/* Remove the devices that have no limit. */
+static void compact(struct client_limits *l)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < l->device_count; i++)
+                if (l->devices[i].memory_bytes || l->devices[i].time.time_s)
+                        l->devices[kept++] = l->devices[i];
+        l->device_count = kept;
+}
+
+/* Remove the limits of memory, or of time. */
+static void forget(struct client_limits *l, bool time)
+{
+        if (time)
+                l->time = (struct client_time){ 0 };
+        else
+                l->memory_bytes = 0;
+        for (size_t i = 0; i < l->device_count; i++) {
+                if (time)
+                        l->devices[i].time = (struct client_time){ 0 };
+                else
+                        l->devices[i].memory_bytes = 0;
+        }
+        compact(l);
+}
+
+/* Take one term, for the device before its `=` or for all together. */
+static bool take_term(struct client_limits *l, bool time, const char **p)
+{
+        struct client_device all = { 0 }, *d = &all;
+        const char *value = *p;
+        uint64_t number;
+        if (take_number(&value, CLIENT_DEVICE_MAX, &number) && *value == '=') {
+                *p = value + 1;
+                d = device_of(l, (unsigned)number);
+        }
+        if (!d || !(time ? take_time(p, &d->time) : take_memory(p, &d->memory_bytes)))
+                return false;
+        if (d == &all && time)
+                l->time = all.time;
+        else if (d == &all)
+                l->memory_bytes = all.memory_bytes;
+        return true;
+}
+
+/* Return true if two terms are for the same device, or for all. */
+static bool repeats(const char *text)
+{
+        unsigned seen[CLIENT_DEVICES];
+        size_t count = 0, all = 0;
+        for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',') {
+                const char *value = p;
+                uint64_t number;
+                if (!take_number(&value, CLIENT_DEVICE_MAX, &number) || *value != '=') {
+                        if (all++)
+                                return true;
+                        continue;
+                }
+                for (size_t i = 0; i < count; i++)
+                        if (seen[i] == number)
+                                return true;
+                if (count < CLIENT_DEVICES)
+                        seen[count++] = (unsigned)number;
+        }
+        return false;
+}
+
+/* Replace the limits of memory, or of time. Return false, and change nothing, if the text is malformed. */
+static bool take_terms(struct client_limits *l, bool time, const char *text)
+{
+        struct client_limits taken = *l;
+        const char *p = text;
+        bool more = true;
+        forget(&taken, time);
+        while (more) {
+                if (!take_term(&taken, time, &p))
+                        return false;
+                more = *p == ',';
+                p += more;
+        }
+        if (*p || repeats(text))
+                return false;
+        compact(&taken);
+        *l = taken;
+        return true;
+}
+
+bool client_memory_check(const char *text)
+{
+        struct client_limits l = { 0 };
+        return take_terms(&l, false, text);
+}
+
+bool client_time_check(const char *text)
+{
+        struct client_limits l = { 0 };
+        return take_terms(&l, true, text);
 }
 
 struct client_limits client_limits_of(const struct config_options *o)
 {
         struct client_limits l = {
                 .sessions = config_option_number(o, CONFIG_client_sessions),
-                .memory_bytes = config_option_number(o, CONFIG_client_memory) << 20,
                 .builds = config_option_number(o, CONFIG_client_builds),
                 .cache_bytes = config_option_number(o, CONFIG_client_cache_quota) << 20,
                 .priority = (enum client_priority)config_option_number(o, CONFIG_client_priority),
         };
-        if (!client_time_parse(config_option_text(o, CONFIG_client_time), &l.time_s, &l.window_s))
-                l.time_s = l.window_s = 0; /* spancld does not start with such a value */
+        /* spancld does not start with other values. */
+        (void)take_terms(&l, false, config_option_text(o, CONFIG_client_memory));
+        (void)take_terms(&l, true, config_option_text(o, CONFIG_client_time));
         return l;
 }
 
@@ -54,11 +184,11 @@ bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes v
         if (!strcmp(name, "reserve")) /* the supervisor's, see reserving.h */
                 return reservation_is_list(text);
         if (!strcmp(name, "time"))
-                return client_time_parse(text, &l->time_s, &l->window_s);
+                return take_terms(l, true, text);
+        if (!strcmp(name, "memory"))
+                return take_terms(l, false, text);
         if (!strcmp(name, "sessions") && config_convert(CONFIG_client_sessions, text, &n))
                 l->sessions = n;
-        else if (!strcmp(name, "memory") && config_convert(CONFIG_client_memory, text, &n))
-                l->memory_bytes = n << 20;
         else if (!strcmp(name, "builds") && config_convert(CONFIG_client_builds, text, &n))
                 l->builds = n;
         else if (!strcmp(name, "cache") && config_convert(CONFIG_client_cache_quota, text, &n))

@@ -297,11 +297,13 @@ static int set(struct clients *c, struct keys_entry *e, const char *word)
         if (!value || (*value && !keys_is_name(value)) ||
             (!devices && *value &&
              !client_limits_set(&limits, bytes_of(word, n), bytes_str(value)))) {
-                snprintf(c->text, sizeof(c->text),
-                         "'%.64s' is no limit: limits are devices=FILTER, sessions=N, memory=MIB, "
-                         "time=SECONDS[/WINDOW], builds=N, cache=MIB, priority=low|normal|high and "
-                         "reserve=DEVICE[:UNTIL],...; without a value one is removed",
-                         word);
+                snprintf(
+                        c->text, sizeof(c->text),
+                        "'%.64s' is no limit: limits are devices=FILTER, sessions=N, memory=[DEVICE=]MIB,..., "
+                        "time=[DEVICE=]SECONDS[/WINDOW],..., builds=N, cache=MIB, "
+                        "priority=low|normal|high and reserve=DEVICE[:UNTIL],...; without a value "
+                        "one is removed",
+                        word);
                 return SP_E_INVAL;
         }
         if (devices) {

@@ -21,7 +21,8 @@ enum control_kind {
         CONTROL_STATS = 'T',
         /* To a worker, before its first connection: the page of its client's account (engine/account.h) as a
          * descriptor. Text: its slot, the limit of memory in bytes, 1 if device time is limited, the limit of builds
-         * at a time, and that of the cache in bytes; 0: these two have none. */
+         * at a time, and that of the cache in bytes; 0: these two have none. Then for each device that has limits of
+         * its own: its number, its column, the limit of memory in bytes, 1 if its time is limited. */
         CONTROL_ACCOUNT = 'Q',
         /* To the worker: its socket with the dialler; to the dialler: the other end of one. */
         CONTROL_DIALLER = 'D',

@@ -128,9 +128,16 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 fprintf(stderr, "spancld: --sandbox-allow: %s\n", wrong);
                 return 2;
         }
-        uint64_t number, window;
-        if (!client_time_parse(config_option_text(o, CONFIG_client_time), &number, &window)) {
-                fprintf(stderr, "spancld: --client-time takes SECONDS or SECONDS/WINDOW, not %s\n",
+        if (!client_memory_check(config_option_text(o, CONFIG_client_memory))) {
+                fprintf(stderr,
+                        "spancld: --client-memory takes MIB and DEVICE=MIB, separated by commas, not %s\n",
+                        config_option_text(o, CONFIG_client_memory));
+                return 2;
+        }
+        if (!client_time_check(config_option_text(o, CONFIG_client_time))) {
+                fprintf(stderr,
+                        "spancld: --client-time takes SECONDS[/WINDOW] and DEVICE=SECONDS[/WINDOW], "
+                        "separated by commas, not %s\n",
                         config_option_text(o, CONFIG_client_time));
                 return 2;
         }

@@ -21,6 +21,11 @@ uint64_t account_sum(const struct account_page *page)
         return sum_of(page, page->held, UINT64_MAX);
 }
 
+uint64_t account_device_sum(const struct account_page *page, unsigned column)
+{
+        return sum_of(page, page->device_held[column], UINT64_MAX);
+}
+
 /* Raise the own slot from `has` by `more`, if the sum then is at most `max`. Else set it to `failed`. */
 static bool take(const struct account *a, _Atomic uint64_t *slots, uint64_t mask, uint64_t max,
                  uint64_t has, uint64_t more, uint64_t failed)
@@ -59,6 +64,22 @@ void account_give(struct account *a, uint64_t size)
         atomic_store(&a->page->held[a->slot], a->held);
 }
 
+bool account_device_take(struct account *a, unsigned i, uint64_t size)
+{
+        struct account_device *d = &a->devices[i];
+        if (!take(a, a->page->device_held[d->column], UINT64_MAX, d->max, d->held, size, d->held))
+                return false;
+        d->held += size;
+        return true;
+}
+
+void account_device_give(struct account *a, unsigned i, uint64_t size)
+{
+        struct account_device *d = &a->devices[i];
+        d->held -= size;
+        atomic_store(&a->page->device_held[d->column][a->slot], d->held);
+}
+
 bool account_build_take(struct account *a)
 {
         if (!a->page || !a->builds_max)
@@ -82,7 +103,16 @@ bool account_build_give(struct account *a)
         return waits;
 }
 
-bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned *ret_slot)
+static void clear(struct account_page *page, unsigned columns, unsigned slot)
+{
+        atomic_store(&page->held[slot], 0);
+        atomic_store(&page->builds[slot], 0);
+        for (unsigned i = 0; i < columns; i++)
+                atomic_store(&page->device_held[i][slot], 0);
+}
+
+bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned columns,
+                  unsigned *ret_slot)
 {
         unsigned slot = 0;
         while (slot < ACCOUNT_SLOTS && taken[slot])
@@ -90,20 +120,19 @@ bool account_open(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned
         if (slot == ACCOUNT_SLOTS)
                 return false;
         taken[slot] = true;
-        atomic_store(&page->held[slot], 0);
-        atomic_store(&page->builds[slot], 0);
+        clear(page, columns, slot);
         if (atomic_load(&page->used) <= slot)
                 atomic_store(&page->used, slot + 1);
         *ret_slot = slot;
         return true;
 }
 
-void account_close(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned slot)
+void account_close(struct account_page *page, bool taken[ACCOUNT_SLOTS], unsigned columns,
+                   unsigned slot)
 {
         unsigned used = ACCOUNT_SLOTS;
         taken[slot] = false;
-        atomic_store(&page->held[slot], 0);
-        atomic_store(&page->builds[slot], 0);
+        clear(page, columns, slot);
         while (used && !taken[used - 1])
                 used--;
         atomic_store(&page->used, used);

@@ -187,6 +187,7 @@ bool engine_closed(struct engine *e)
 void engine_use_account(struct engine *e, const struct account *a)
 {
         e->limits.account = *a;
+        engine_usage_limit(e);
         if (a->cache_max && e->programs.cache)
                 cache_limit(e->programs.cache, a->cache_max);
 }

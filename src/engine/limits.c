@@ -14,6 +14,7 @@ enum { COUNT, BYTES, TIME };
 
 enum {
         ROOM_AGAIN_NS = 20000000, /* between tries of commands that wait for memory */
+        DEVICE_NAME = 48,
 };
 
 static const struct {
@@ -47,7 +48,7 @@ struct engine_limits engine_limits_of(const struct config_options *o)
 __attribute__((format(printf, 2, 3))) static void say(struct engine *e, const char *format, ...)
         REQUIRES(engine_held)
 {
-        char text[256];
+        char text[320];
         va_list args;
         va_start(args, format);
         vsnprintf(text, sizeof(text), format, args);
@@ -90,17 +91,24 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
 
 /* ---- device memory -------------------------------------------------------------------------- */
 
+/* The client's account has no room for `size` bytes. `on`: 1 + entry of its devices; 0: all together. */
+static bool lack(struct engine *e, uint64_t size, uint64_t max, unsigned on) REQUIRES(engine_held)
+{
+        e->limits.may_get_room = size <= max;
+        e->limits.lacks = size;
+        e->limits.lacks_on = on;
+        return false;
+}
+
 bool engine_storage_take(struct engine *e, uint64_t size)
 {
         struct account *a = &e->limits.account;
         e->limits.may_get_room = false;
+        e->limits.lacks = 0;
         if (engine_limit_exceeded(e, LIMIT_STORAGE, e->objects.storage, size))
                 return false;
-        if (!account_take(a, size)) {
-                e->limits.may_get_room = size <= a->max;
-                e->limits.lacks = size;
-                return false;
-        }
+        if (!account_take(a, size))
+                return lack(e, size, a->max, 0);
         e->objects.storage += size;
         if (e->objects.storage > e->objects.storage_peak)
                 e->objects.storage_peak = e->objects.storage;
@@ -114,24 +122,93 @@ void engine_storage_give(struct engine *e, uint64_t size)
         e->limits.room_again_ns = 0;
 }
 
+bool engine_limits_memory(const struct engine *e)
+{
+        const struct account *a = &e->limits.account;
+        return e->params.limits.max[LIMIT_STORAGE] ||
+               (a->page && (a->max != UINT64_MAX || a->device_count));
+}
+
+bool engine_limits_devices(const struct engine *e)
+{
+        return e->limits.account.device_count != 0;
+}
+
+bool engine_storage_take_on(struct engine *e, unsigned root, uint64_t size, device_set *charged)
+{
+        struct account *a = &e->limits.account;
+        unsigned limited = e->uses[root].limited, i = limited - 1;
+        if (!limited || *charged & (device_set)1 << i)
+                return true;
+        if (!account_device_take(a, i, size))
+                return lack(e, size, a->devices[i].max, limited);
+        *charged |= (device_set)1 << i;
+        return true;
+}
+
+void engine_storage_give_on(struct engine *e, uint64_t size, device_set *charged)
+{
+        for (unsigned i = 0; *charged; i++) {
+                if (*charged & (device_set)1 << i)
+                        account_device_give(&e->limits.account, i, size);
+                *charged &= ~((device_set)1 << i);
+        }
+}
+
 void engine_storage_full(struct engine *e)
 {
         e->limits.may_get_room = true;
         e->limits.lacks = 0;
 }
 
+/* Get the name of an entry of the account's devices; "" if there is none. */
+static void name_of(struct engine *e, unsigned entry, char ret[DEVICE_NAME]) REQUIRES(engine_held)
+{
+        unsigned number;
+        for (unsigned i = 0; i < e->device_count; i++)
+                if (e->uses[i].limited == entry + 1 &&
+                    engine_device_label(e, i, &number, ret, DEVICE_NAME))
+                        return;
+        *ret = 0;
+}
+
+static void report_full_device(struct engine *e, unsigned entry) REQUIRES(engine_held)
+{
+        const struct account *a = &e->limits.account;
+        const struct account_device *d = &a->devices[entry];
+        char name[DEVICE_NAME];
+        if (e->limits.full_devices & (device_set)1 << entry)
+                return;
+        e->limits.full_devices |= (device_set)1 << entry;
+        name_of(e, entry, name);
+        say(e,
+            "device %u (%s) has %.1f MiB of %s, %.1f MiB more are needed, and %.1f MiB are allowed: "
+            "--client-memory allows more",
+            d->number, name, (double)account_device_sum(a->page, d->column) / 1048576,
+            names[LIMIT_CLIENT].what, (double)e->limits.lacks / 1048576, (double)d->max / 1048576);
+}
+
 /* The last try to make storage failed, and nothing waits for it any more: say why, once. */
 static void report_full(struct engine *e, bool waited) REQUIRES(engine_held)
 {
         const struct account *a = &e->limits.account;
-        if (e->limits.reported & 1u << LIMIT_CLIENT)
+        if (e->limits.lacks && e->limits.lacks_on) {
+                report_full_device(e, e->limits.lacks_on - 1);
+                return;
+        }
+        if ((e->limits.reported & 1u << LIMIT_CLIENT) || (!e->limits.lacks && !waited))
                 return;
         e->limits.reported |= 1u << LIMIT_CLIENT;
         if (e->limits.lacks)
                 report(e, LIMIT_CLIENT, a->max, account_sum(a->page), e->limits.lacks);
-        else if (waited)
+        else
                 say(e,
                     "the device's memory is full, and has been for longer than --when-full waits");
+}
+
+void engine_storage_report(struct engine *e)
+{
+        report_full(e, false);
 }
 
 static void put_off(struct command *c, uint64_t now_ns) REQUIRES(engine_held)
@@ -165,16 +242,36 @@ bool engine_room_wait(struct command *c, cl_int status)
         return true;
 }
 
+static void report_paused_device(struct engine *e, unsigned entry) REQUIRES(engine_held)
+{
+        char name[DEVICE_NAME];
+        if (e->limits.paused_devices & (device_set)1 << entry)
+                return;
+        e->limits.paused_devices |= (device_set)1 << entry;
+        name_of(e, entry, name);
+        say(e,
+            "this client has used up its time on device %u (%s), and its kernels wait there: --client-time allows more",
+            e->limits.account.devices[entry].number, name);
+}
+
 bool engine_limit_pauses(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
-        if (!e->limits.account.timed || c->desc.native.op != BACKEND_KERNEL ||
-            !atomic_load(&e->limits.account.page->paused))
+        const struct account *a = &e->limits.account;
+        unsigned limited = e->uses[c->queue->root].limited;
+        const struct account_device *d = limited ? &a->devices[limited - 1] : NULL;
+        if (c->desc.native.op != BACKEND_KERNEL)
                 return false;
-        if (!e->limits.pause_reported)
-                say(e,
-                    "this client has used up its device time, and its kernels wait: --client-time allows more");
-        e->limits.pause_reported = true;
+        if (d && d->timed && atomic_load(&a->page->device_time[d->column].paused)) {
+                report_paused_device(e, limited - 1);
+        } else if (a->timed && atomic_load(&a->page->time.paused)) {
+                if (!e->limits.pause_reported)
+                        say(e,
+                            "this client has used up its device time, and its kernels wait: --client-time allows more");
+                e->limits.pause_reported = true;
+        } else {
+                return false;
+        }
         put_off(c, e->params.ops->now_ns(e->params.user));
         return true;
 }
@@ -236,7 +333,11 @@ struct busy {
 
 bool engine_limit_times(const struct engine *e)
 {
-        return e->params.limits.max[LIMIT_RUN_NS] || e->limits.account.timed;
+        const struct account *a = &e->limits.account;
+        bool timed = e->params.limits.max[LIMIT_RUN_NS] || a->timed;
+        for (unsigned i = 0; i < a->device_count && !timed; i++)
+                timed = a->devices[i].timed;
+        return timed;
 }
 
 void engine_limit_begin(struct queue *q)

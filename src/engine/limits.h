@@ -50,6 +50,25 @@ bool engine_limit_exceeded(struct engine *e, enum engine_limit which, uint64_t h
 SP_NODISCARD bool engine_storage_take(struct engine *e, uint64_t size) REQUIRES(engine_held);
 void engine_storage_give(struct engine *e, uint64_t size) REQUIRES(engine_held);
 
+/* The devices, as bits, on which storage counts: those with limits of their own in the client's account. */
+typedef uint32_t device_set;
+
+/* Return true if memory of the session or of its client is limited. */
+bool engine_limits_memory(const struct engine *e) REQUIRES(engine_held);
+/* Return true if devices have limits of their own, for memory or time. */
+bool engine_limits_devices(const struct engine *e) REQUIRES(engine_held);
+
+/* Count storage of `size` bytes also on device `root` of the backend, which uses it, unless it is in *charged. Return
+ * as engine_storage_take. */
+SP_NODISCARD bool engine_storage_take_on(struct engine *e, unsigned root, uint64_t size,
+                                         device_set *charged) REQUIRES(engine_held);
+/* Take all of that back. */
+void engine_storage_give_on(struct engine *e, uint64_t size, device_set *charged)
+        REQUIRES(engine_held);
+
+/* Storage for which no command can wait could not be made: say why. */
+void engine_storage_report(struct engine *e) REQUIRES(engine_held);
+
 /* A native buffer could not be made because the device is full. */
 void engine_storage_full(struct engine *e) REQUIRES(engine_held);
 
@@ -61,7 +80,8 @@ bool engine_room_wait(struct command *c, cl_int status) REQUIRES(engine_held);
 /* Are completions observed one by one, because the time of commands is limited? */
 bool engine_limit_times(const struct engine *e) REQUIRES(engine_held);
 
-/* Return true if the command is a kernel and its client has used up its device time (--client-time). It then
+/* Return true if the command is a kernel and its client has used up its device time (--client-time), on all devices
+ * together or on the command's. It then
  * waits; engine_expire pokes it from time to time. */
 bool engine_limit_pauses(struct command *c) REQUIRES(engine_held);
 

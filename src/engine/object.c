@@ -39,13 +39,14 @@ void engine_object_unref(struct object *o)
 }
 
 /* Hold the buffer until the untracked commands in flight complete. They hold nothing themselves,
- * since the backend keeps their buffers, but the client wants to be notified when they no longer
- * use it. */
+ * since the backend keeps their buffers. The client may want to be notified when they no longer use
+ * it, and its bytes count towards limits until then. */
 static int keep_for_untracked(struct buffer *b) REQUIRES(engine_held)
 {
+        const struct engine *e = b->object.engine;
         bool asked = b->object.request || (b->parent && b->parent->object.request) ||
                      (b->svm && b->svm->object.request);
-        return asked ? engine_untracked_keep(b) : 0;
+        return asked || engine_limits_memory(e) ? engine_untracked_keep(b) : 0;
 }
 
 int engine_handle_release(void *user, const struct wire_release *m)
@@ -95,12 +96,28 @@ static void storage_give(struct engine *e, uint64_t size, uint64_t *charged) REQ
         *charged -= size;
 }
 
+/* The size of a buffer's storage in each domain; a buffer inside another object has none. */
+static uint64_t storage_of(const struct buffer *b)
+{
+        size_t all[3];
+        if (b->parent || b->svm)
+                return 0;
+        if (engine_buffer_is_pipe(b))
+                return (uint64_t)b->packet_size * b->packets;
+        if (!engine_buffer_is_image(b))
+                return b->size;
+        image_region(&b->image, all);
+        return image_bytes(&b->image, all);
+}
+
 static void buffer_free(struct object *o) REQUIRES(engine_held)
 {
         struct buffer *b = container_of(o, struct buffer, object);
-        for (size_t i = 0; i < b->replica_count; i++)
+        for (size_t i = 0; i < b->replica_count; i++) {
                 if (b->replicas[i].native)
                         o->engine->be->buffer.release(b->replicas[i].native);
+                engine_storage_give_on(o->engine, storage_of(b), &b->replicas[i].devices);
+        }
         storage_give(o->engine, b->charged, &b->charged);
         mem_free(b->replicas);
         if (b->parent)
@@ -162,26 +179,13 @@ static cl_mem_flags native_flags(cl_mem_flags flags)
         return flags & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
 }
 
-/* The size of a buffer's storage in each domain; a buffer inside another object has none. */
-static uint64_t storage_of(const struct buffer *b)
-{
-        size_t all[3];
-        if (b->parent || b->svm)
-                return 0;
-        if (engine_buffer_is_pipe(b))
-                return (uint64_t)b->packet_size * b->packets;
-        if (!engine_buffer_is_image(b))
-                return b->size;
-        image_region(&b->image, all);
-        return image_bytes(&b->image, all);
-}
-
-static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_buffer **ret)
-        REQUIRES(engine_held)
+static cl_int replica_create(struct buffer *b, unsigned domain, unsigned root,
+                             struct backend_buffer **ret) REQUIRES(engine_held)
 {
         struct engine *e = b->object.engine;
         struct backend_buffer *parent = NULL;
-        cl_int status = b->parent ? engine_buffer_native(b->parent, domain, &parent) : CL_SUCCESS;
+        cl_int status =
+                b->parent ? engine_buffer_native(b->parent, domain, root, &parent) : CL_SUCCESS;
         if (status < 0)
                 return status;
         if (engine_buffer_is_pipe(b))
@@ -205,27 +209,66 @@ static cl_int replica_create(struct buffer *b, unsigned domain, struct backend_b
                                         (size_t)b->origin, (size_t)b->size, ret);
 }
 
-cl_int engine_buffer_native(struct buffer *b, unsigned domain, struct backend_buffer **ret)
+static struct replica *replica_of(struct buffer *b, unsigned domain)
 {
         if (domain >= b->replica_count && !replicas_grow((void **)&b->replicas, &b->replica_count,
                                                          domain, sizeof(struct replica)))
+                return NULL;
+        return &b->replicas[domain];
+}
+
+cl_int engine_buffer_charge(struct buffer *b, unsigned domain, unsigned root)
+{
+        if (!engine_limits_devices(b->object.engine))
+                return CL_SUCCESS;
+        while (b->parent)
+                b = b->parent;
+        struct replica *r = replica_of(b, domain);
+        struct svm *s = b->svm;
+        if (!r)
                 return CL_OUT_OF_HOST_MEMORY;
-        struct replica *r = &b->replicas[domain];
+        if (s && !s->counts)
+                return CL_SUCCESS;
+        return engine_storage_take_on(b->object.engine, root, s ? s->size : storage_of(b),
+                                      s ? &s->devices : &r->devices)
+                       ? CL_SUCCESS
+                       : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+}
+
+/* Make the storage in a domain, and count it. */
+static cl_int replica_make(struct buffer *b, unsigned domain, unsigned root, struct replica *r)
+        REQUIRES(engine_held)
+{
+        struct engine *e = b->object.engine;
+        cl_int status = storage_take(e, storage_of(b), &b->charged);
+        if (status < 0)
+                return status;
+        /* The next command tries again after a failure: there may be memory by then. */
+        status = replica_create(b, domain, root, &r->native);
+        if (status < 0) {
+                storage_give(e, storage_of(b), &b->charged);
+                if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE && storage_of(b))
+                        engine_storage_full(e);
+        }
+        return status;
+}
+
+cl_int engine_buffer_native(struct buffer *b, unsigned domain, unsigned root,
+                            struct backend_buffer **ret)
+{
+        struct replica *r = replica_of(b, domain);
+        if (!r)
+                return CL_OUT_OF_HOST_MEMORY;
         if (b->object.excess)
                 return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        if (!r->native) {
-                cl_int status = storage_take(b->object.engine, storage_of(b), &b->charged);
+        cl_int status = engine_buffer_charge(b, domain, root);
+        if (status >= 0 && !r->native) {
+                status = replica_make(b, domain, root, r);
                 if (status < 0)
-                        return status;
-                /* The next command tries again after a failure: there may be memory by then. */
-                status = replica_create(b, domain, &r->native);
-                if (status < 0) {
-                        storage_give(b->object.engine, storage_of(b), &b->charged);
-                        if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE && storage_of(b))
-                                engine_storage_full(b->object.engine);
-                        return status;
-                }
+                        engine_storage_give_on(b->object.engine, storage_of(b), &r->devices);
         }
+        if (status < 0)
+                return status;
         *ret = r->native;
         return CL_SUCCESS;
 }
@@ -315,7 +358,21 @@ static void svm_free(struct object *o) REQUIRES(engine_held)
         if (s->native)
                 o->engine->be->svm.release(s->native);
         storage_give(o->engine, s->charged, &s->charged);
+        engine_storage_give_on(o->engine, s->size, &s->devices);
         mem_free(s);
+}
+
+/* Count an allocation on each device of the native context: kernels on all of them may use its addresses. */
+static bool svm_charge(struct svm *s, unsigned device) REQUIRES(engine_held)
+{
+        struct engine *e = s->object.engine;
+        unsigned root = engine_device_root(e, device);
+        unsigned domain = e->be->device.domain(e->backend, device);
+        for (unsigned i = 0; i < e->device_count && engine_limits_devices(e); i++)
+                if ((i == root || e->be->device.domain(e->backend, i) == domain) &&
+                    !engine_storage_take_on(e, i, s->size, &s->devices))
+                        return false;
+        return true;
 }
 
 static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *ret_status,
@@ -326,7 +383,12 @@ static int svm_new(struct engine *e, const struct wire_svm_create *m, cl_int *re
                 return SP_E_NOMEM;
         s->object = (struct object){ .engine = e, .id = m->svm, .refs = 1, .free = svm_free };
         s->size = m->size;
+        s->counts = true;
         *ret_status = storage_take(e, m->size, &s->charged);
+        if (*ret_status == CL_SUCCESS && !svm_charge(s, (unsigned)m->device))
+                *ret_status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        if (*ret_status < 0)
+                engine_storage_report(e);
         if (engine_limit_exceeded(e, LIMIT_OBJECTS, e->objects.table.count, 1))
                 *ret_status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (*ret_status == CL_SUCCESS)

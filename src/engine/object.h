@@ -33,13 +33,18 @@ void engine_object_unref(struct object *o) REQUIRES(engine_held);
 struct replica {
         /* NULL: no command has used it yet, or it could not be made. */
         struct backend_buffer *native;
+        /* Devices whose commands have used it, of those with limits of their own; of a buffer inside another
+         * object its parent has them. */
+        device_set devices;
 };
 
 struct svm {
         struct object object;
         struct backend_svm *native; /* NULL: shared arena that could not be had */
         uint64_t size;
-        uint64_t charged; /* bytes of engine.objects.storage */
+        uint64_t charged;   /* bytes of engine.objects.storage */
+        device_set devices; /* on which it counts, too */
+        bool counts;        /* it is memory of the server, not of the shared arena */
 };
 
 struct buffer {
@@ -57,10 +62,16 @@ struct buffer {
 
 struct buffer *engine_buffer_find(struct engine *e, uint64_t id);
 
-/* Give the buffer's storage in a domain, made now if it is missing. Fails with the native error of
- * its creation; the next call tries again. */
-SP_NODISCARD cl_int engine_buffer_native(struct buffer *b, unsigned domain,
+/* Give the buffer's storage in a domain, made now if it is missing, for a command of device `root` of the backend.
+ * Fails with the native error of its creation; the next call tries again. */
+SP_NODISCARD cl_int engine_buffer_native(struct buffer *b, unsigned domain, unsigned root,
                                          struct backend_buffer **ret) REQUIRES(engine_held);
+
+/* Count the buffer's storage in a domain on device `root`, whose commands use it. Where several devices share a native
+ * context, the driver decides on which of them a buffer lies; so it counts on each device that uses it.
+ * CL_MEM_OBJECT_ALLOCATION_FAILURE: this would exceed the device's limit; CL_OUT_OF_HOST_MEMORY. */
+SP_NODISCARD cl_int engine_buffer_charge(struct buffer *b, unsigned domain, unsigned root)
+        REQUIRES(engine_held);
 
 static inline bool engine_buffer_is_pipe(const struct buffer *b)
 {

@@ -1,27 +1,30 @@
 #include "engine/query.h"
 
 #include "base/mem.h"
+#include "engine/device.h"
 #include "engine/program/kernel.h"
 
 enum { VALUE_MAX = 64 }; /* as in kernel_answer */
 
-/* Give the kernel of a domain with its current arguments. The answer does not depend on objects, so
+/* Give the kernel of a device's domain with its current arguments. The answer does not depend on objects, so
  * one that the client has released meanwhile is left out. */
-static cl_int prepare(struct kernel *k, unsigned domain, struct backend_kernel **ret)
+static cl_int prepare(struct kernel *k, unsigned device, struct backend_kernel **ret)
         REQUIRES(engine_held)
 {
         struct object **objects = mem_zalloc((k->arg_count + 1) * sizeof(*objects));
         struct value **values = mem_zalloc((k->arg_count + 1) * sizeof(*values));
         cl_int status = CL_OUT_OF_HOST_MEMORY;
+        struct engine *e = k->object.engine;
         if (objects && values) {
                 for (size_t i = 0; i < k->arg_count; i++) {
                         struct value *v = k->args[i];
                         bool names = v && arg_is_object(v->arg.kind) && v->arg.object;
-                        if (!names ||
-                            engine_arg_object(k->object.engine, &v->arg, &objects[i]) == CL_SUCCESS)
+                        if (!names || engine_arg_object(e, &v->arg, &objects[i]) == CL_SUCCESS)
                                 values[i] = v;
                 }
-                status = engine_kernel_prepare(k, domain, values, objects, k->arg_count, ret);
+                status = engine_kernel_prepare(k, e->be->device.domain(e->backend, device),
+                                               engine_device_root(e, device), values, objects,
+                                               k->arg_count, ret);
         }
         mem_free(values);
         mem_free(objects);
@@ -48,7 +51,7 @@ static cl_int ask(const struct query *q, uint8_t *value) REQUIRES(engine_held)
         struct backend_kernel *native;
         if (!engine_program_has(k->program, q->device))
                 return CL_INVALID_DEVICE;
-        cl_int status = prepare(k, e->be->device.domain(e->backend, (unsigned)q->device), &native);
+        cl_int status = prepare(k, (unsigned)q->device, &native);
         if (status < 0)
                 return status;
         return e->be->kernel.query(native, (unsigned)q->device, (uint32_t)q->name, q->input,

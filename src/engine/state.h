@@ -125,9 +125,12 @@ struct engine_limit_state {
         struct list roomless; /* commands that wait for device memory or time */
         /* The client knows that its kernels wait; that its builds wait; that its cache is full. */
         bool pause_reported, builds_reported, cache_reported;
+        /* The same by device: of its memory; that its kernels wait. */
+        device_set full_devices, paused_devices;
         uint64_t room_again_ns; /* when to try them again */
         bool may_get_room;      /* others' memory is why storage could not be made last */
-        uint64_t lacks;         /* its bytes */
+        uint64_t lacks;         /* its bytes; 0: the account was not why */
+        unsigned lacks_on;      /* 1 + entry of the account's devices; 0: all together */
 };
 
 /* program/ */

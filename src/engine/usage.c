@@ -20,6 +20,20 @@ void engine_usage_fini(struct engine *e)
         e->uses = NULL;
 }
 
+void engine_usage_limit(struct engine *e)
+{
+        const struct account *a = &e->limits.account;
+        char name[NAME_SIZE];
+        unsigned number;
+        for (unsigned i = 0; i < e->device_count && a->device_count; i++) {
+                if (!engine_device_label(e, i, &number, name, sizeof(name)))
+                        continue;
+                for (unsigned k = 0; k < a->device_count; k++)
+                        if (a->devices[k].number == number)
+                                e->uses[i].limited = k + 1;
+        }
+}
+
 static uint64_t now(struct engine *e)
 {
         return e->params.ops->now_ns(e->params.user);
@@ -32,28 +46,46 @@ void engine_usage_begin(struct queue *q)
                 u->since_ns = now(q->object.engine);
 }
 
+static const struct account_device *limited(const struct engine *e, const struct device_use *u)
+        REQUIRES(engine_held)
+{
+        return u->limited ? &e->limits.account.devices[u->limited - 1] : NULL;
+}
+
+/* Add the time since `since_ns` to the sums. */
+static void settle(struct engine *e, struct device_use *u) REQUIRES(engine_held)
+{
+        const struct account *a = &e->limits.account;
+        const struct account_device *d = limited(e, u);
+        uint64_t t = now(e), more = t - u->since_ns;
+        u->busy_ns += more;
+        u->since_ns = t;
+        if (a->timed)
+                atomic_fetch_add(&a->page->time.busy_ns, more);
+        if (d && d->timed)
+                atomic_fetch_add(&a->page->device_time[d->column].busy_ns, more);
+}
+
 void engine_usage_end(struct queue *q)
 {
         struct engine *e = q->object.engine;
         struct device_use *u = &e->uses[q->root];
-        bool idle = !--q->running && !--u->queues, timed = e->limits.account.timed;
-        if (!idle && !timed)
-                return;
-        uint64_t t = now(e), more = t - u->since_ns;
-        u->busy_ns += more;
-        u->since_ns = t;
-        if (timed)
-                atomic_fetch_add(&e->limits.account.page->busy_ns, more);
+        const struct account_device *d = limited(e, u);
+        bool idle = !--q->running && !--u->queues;
+        if (idle || e->limits.account.timed || (d && d->timed))
+                settle(e, u);
 }
 
 static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(engine_held)
 {
-        const struct device_use *u = &e->uses[device];
+        struct device_use *u = &e->uses[device];
         unsigned number = device;
         char name[NAME_SIZE] = "";
         size_t mark;
         if (!u->busy_ns && !u->queues)
                 return 0;
+        if (u->queues) /* the session may end before its commands do */
+                settle(e, u);
         (void)engine_device_label(e, device, &number, name, sizeof(name));
         int r = info_begin(ret, INFO_USE, &mark);
         if (!r)
@@ -61,8 +93,7 @@ static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(
         if (!r)
                 r = info_put(ret, INFO_USE_NAME, name, strlen(name));
         if (!r)
-                r = info_put_u64(ret, INFO_USE_BUSY_NS,
-                                 u->busy_ns + (u->queues ? now(e) - u->since_ns : 0));
+                r = info_put_u64(ret, INFO_USE_BUSY_NS, u->busy_ns);
         if (!r)
                 info_end(ret, mark);
         return r;

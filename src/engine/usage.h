@@ -18,11 +18,15 @@ struct device_use {
         size_t queues;     /* with commands in flight */
         uint64_t busy_ns;  /* up to `since_ns` */
         uint64_t since_ns; /* the device is busy since then, or longer; `queues` is not 0 */
+        unsigned limited;  /* 1 + its entry of the account's devices; 0: it has none */
 };
 
 /* Make room for all devices. SP_E_NOMEM. */
 SP_NODISCARD int engine_usage_init(struct engine *e);
 void engine_usage_fini(struct engine *e);
+
+/* Find the devices that have limits of their own in the client's account. */
+void engine_usage_limit(struct engine *e) REQUIRES(engine_held);
 
 /* One more native command of the queue is in flight; or one less. If device time is limited, the end of each
  * command also puts the time into the client's account (account.h). */

@@ -147,7 +147,7 @@ TEST(an_account_holds_what_the_sessions_of_a_client_hold)
         static bool taken[ACCOUNT_SLOTS];
         struct account a = { .page = &page, .max = 200, .timed = true };
         memset(&page, 0, sizeof(page));
-        assert_true(account_open(&page, taken, &a.slot));
+        assert_true(account_open(&page, taken, ACCOUNT_DEVICES, &a.slot));
         struct world *w = world_new(1);
         engine_lock(w->nodes[0].engine);
         engine_use_account(w->nodes[0].engine, &a);
@@ -163,22 +163,280 @@ TEST(an_account_holds_what_the_sessions_of_a_client_hold)
         assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
         assert_int_equal(status_of(w, 0, EVENT(2)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
         assert_int_equal(account_sum(&page), 164);
-        assert_true(page.busy_ns >= 1000);
+        assert_true(page.time.busy_ns >= 1000);
         page.held[1] = 0;
-        page.paused = 1;
+        page.time.paused = 1;
         send(w, 0, buffer_fill, .event = EVENT(3), .flags = COMMAND_NOTIFY, .queue = QUEUE(2),
              .buffer = BUFFER(2), .size = 64, .pattern = bytes_of("", 1));
         launch(w, 0, QUEUE(1), EVENT(4), BUFFER(1), 1);
         world_run(w);
         assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS); /* it is no kernel */
         assert_int_equal(status_of(w, 0, EVENT(4)), PENDING);
-        page.paused = 0;
+        page.time.paused = 0;
         now_ns = deadline(w);
         assert_int_equal(expire(w), 0);
         world_run(w);
         assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
         release_objects(w, 0);
         assert_int_equal(account_sum(&page), 0);
+        world_free(w);
+}
+
+/* The devices of the reference backend, in one native context. */
+static unsigned one_domain(struct backend *b, unsigned device)
+{
+        (void)b, (void)device;
+        return 0;
+}
+
+static cl_int one_queue_create(struct backend *b, unsigned device,
+                               cl_command_queue_properties props, struct backend_queue **ret)
+{
+        (void)device;
+        return backend_reference.queue.create(b, 0, props, ret);
+}
+
+/* Device 1 has column 3 of the page. */
+enum { COLUMN = 3 };
+
+static struct account_page device_page;
+
+static struct world *world_with_device_limit(const struct backend_ops *ops,
+                                             struct account_device device)
+{
+        static bool taken[ACCOUNT_SLOTS];
+        struct account a = { .page = &device_page, .max = UINT64_MAX, .device_count = 2 };
+        memset(&device_page, 0, sizeof(device_page));
+        memset(taken, 0, sizeof(taken));
+        a.devices[0] =
+                (struct account_device){ .number = 77, .max = 1 }; /* it has no such device */
+        a.devices[1] = device;
+        assert_true(account_open(&device_page, taken, ACCOUNT_DEVICES, &a.slot));
+        struct world *w = calloc(1, sizeof(*w));
+        w->count = 1;
+        assert_int_equal(node_init_on(&w->nodes[0], ops, true, NULL), 0);
+        limits = (struct engine_limits){ 0 };
+        engine_lock(w->nodes[0].engine);
+        engine_use_account(w->nodes[0].engine, &a);
+        engine_unlock(w->nodes[0].engine);
+        make_objects(w, 0, 64);
+        return w;
+}
+
+static uint64_t on_device(void)
+{
+        return account_device_sum(&device_page, COLUMN);
+}
+
+TEST(a_device_has_a_limit_of_memory_of_its_own)
+{
+        struct world *w = world_with_device_limit(
+                &backend_reference,
+                (struct account_device){ .number = 1, .column = COLUMN, .max = 100 });
+        send(w, 0, sub_buffer_create, .buffer = BUFFER(3), .parent = BUFFER(1), .size = 64);
+        launch(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 1);
+        launch(w, 0, QUEUE(1), EVENT(2), BUFFER(2), 1);
+        world_run(w);
+        assert_int_equal(on_device(), 0);
+        assert_int_equal(account_sum(&device_page), 128);
+        launch(w, 0, QUEUE(3), EVENT(3), BUFFER(3), 1);
+        launch(w, 0, QUEUE(3), EVENT(4), BUFFER(1), 1);
+        fill_zero(w, 0, QUEUE(3), EVENT(5), BUFFER(2), 64);
+        launch(w, 0, QUEUE(1), EVENT(6), BUFFER(2), 1);
+        send(w, 0, svm_create, .request = 1, .svm = object_id(OBJECT_SVM, 1), .device = 1,
+             .size = 65536);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(5)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(status_of(w, 0, EVENT(6)), CL_SUCCESS);
+        assert_int_equal(w->nodes[0].answer, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(on_device(), 64);
+        assert_int_equal(account_sum(&device_page), 192);
+        /* The parent stays while a part of it is there; then there is room for another buffer. */
+        send(w, 0, release, .object = BUFFER(1));
+        fill_zero(w, 0, QUEUE(3), EVENT(7), BUFFER(2), 64);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(7)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        send(w, 0, release, .object = BUFFER(3));
+        launch(w, 0, QUEUE(3), EVENT(8), BUFFER(2), 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(8)), CL_SUCCESS);
+        send(w, 0, buffer_create, .buffer = BUFFER(1), .flags = CL_MEM_READ_WRITE, .size = 64);
+        release_objects(w, 0);
+        assert_int_equal(on_device(), 0);
+        assert_int_equal(account_sum(&device_page), 0);
+        world_free(w);
+}
+
+TEST(a_buffer_counts_on_each_device_of_a_native_context_that_uses_it)
+{
+        struct backend_ops ops = backend_reference;
+        ops.device.domain = one_domain;
+        ops.queue.create = one_queue_create;
+        struct world *w = world_with_device_limit(
+                &ops, (struct account_device){ .number = 1, .column = COLUMN, .max = 100 });
+        /* All is made, and set as the kernel's argument, by device 0. */
+        launch(w, 0, QUEUE(1), EVENT(1), BUFFER(2), 1);
+        launch_unnamed(w, EVENT(2), BUFFER(1), 1);
+        world_run(w);
+        assert_int_equal(on_device(), 0);
+        send(w, 0, kernel_launch, .event = EVENT(3), .queue = QUEUE(3), .kernel = KERNEL(1),
+             .global = WAITS(16)); /* with the same arguments */
+        world_run(w);
+        assert_int_equal(on_device(), 64);
+        launch(w, 0, QUEUE(3), EVENT(4), BUFFER(2), 1);
+        launch(w, 0, QUEUE(1), EVENT(5), BUFFER(2), 1);
+        launch(w, 0, QUEUE(3), EVENT(6), 0, 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(status_of(w, 0, EVENT(5)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(6)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(on_device(), 64);
+        assert_int_equal(account_sum(&device_page), 128); /* storage counts once for all devices */
+        /* All devices can use addresses of the context. */
+        send(w, 0, svm_create, .request = 1, .svm = object_id(OBJECT_SVM, 1), .device = 0,
+             .size = 65536);
+        pump(w);
+        assert_int_equal(w->nodes[0].answer, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert_int_equal(account_sum(&device_page), 128);
+        release_objects(w, 0);
+        assert_int_equal(on_device(), 0);
+        world_free(w);
+}
+
+static void launch_untracked(struct world *w, uint64_t queue, uint64_t event, uint64_t buffer)
+{
+        struct buf args = { 0 };
+        put_args(&args, buffer, 1);
+        send(w, 0, kernel_launch, .event = event, .queue = queue, .kernel = KERNEL(1),
+             .global = WAITS(16), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+}
+
+TEST(memory_that_commands_in_flight_use_stays_in_the_account)
+{
+        struct world *w = world_with_device_limit(
+                &backend_reference,
+                (struct account_device){ .number = 1, .column = COLUMN, .max = 100 });
+        world_run(w);
+        for (unsigned i = 1; i <= 2; i++) {
+                if (i == 1)
+                        launch(w, 0, QUEUE(3), EVENT(1), BUFFER(i), 1);
+                else
+                        launch_untracked(w, QUEUE(3), EVENT(2), BUFFER(i));
+                pump(w);
+                assert_int_equal(on_device(), 64);
+                send(w, 0, release, .object = BUFFER(i));
+                pump(w);
+                assert_int_equal(on_device(), 64);
+                world_run(w);
+                assert_int_equal(on_device(), 0);
+                send(w, 0, buffer_create, .buffer = BUFFER(i), .flags = CL_MEM_READ_WRITE,
+                     .size = 64);
+        }
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(commands_wait_for_memory_of_one_device_and_not_for_more_than_its_limit)
+{
+        limits.room_wait_ns = 1000000000;
+        struct world *w = world_with_device_limit(
+                &backend_reference,
+                (struct account_device){ .number = 1, .column = COLUMN, .max = 100 });
+        send(w, 0, buffer_create, .buffer = BUFFER(9), .flags = CL_MEM_READ_WRITE, .size = 101);
+        device_page.device_held[COLUMN][1] = 90; /* another session's */
+        device_page.used = 2;
+        launch(w, 0, QUEUE(3), EVENT(1), BUFFER(1), 1);
+        launch(w, 0, QUEUE(1), EVENT(2), BUFFER(1), 1);
+        launch(w, 0, QUEUE(2), EVENT(3), BUFFER(9), 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(1)), PENDING);
+        assert_int_equal(status_of(w, 0, EVENT(2)), CL_SUCCESS);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        device_page.device_held[COLUMN][1] = 0; /* its process has ended */
+        now_ns = deadline(w);
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(1)), CL_SUCCESS);
+        fill_zero(w, 0, QUEUE(3), EVENT(4), BUFFER(9), 64);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        /* Nonsense in the page makes takes fail, and nothing else. */
+        memset(device_page.device_held, 0xff, sizeof(device_page.device_held));
+        device_page.used = UINT64_MAX;
+        fill_zero(w, 0, QUEUE(3), EVENT(5), BUFFER(2), 64);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(5)), PENDING);
+        now_ns += 2000000000;
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(5)), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        send(w, 0, release, .object = BUFFER(9));
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_device_has_a_limit_of_time_of_its_own)
+{
+        struct world *w = world_with_device_limit(
+                &backend_reference,
+                (struct account_device){
+                        .number = 1, .column = COLUMN, .max = UINT64_MAX, .timed = true });
+        const struct account_time *t = &device_page.device_time[COLUMN];
+        struct buf usage = { 0 };
+        launch(w, 0, QUEUE(1), EVENT(1), BUFFER(1), 1);
+        pump(w);
+        now_ns += 500;
+        world_run(w);
+        assert_int_equal(t->busy_ns, 0);
+        launch(w, 0, QUEUE(3), EVENT(2), BUFFER(1), 1);
+        pump(w);
+        now_ns += 1000;
+        /* A session that ends now has used that time, though the command is not complete. */
+        engine_lock(w->nodes[0].engine);
+        assert_int_equal(engine_get_usage(w->nodes[0].engine, 0, &usage), 0);
+        engine_unlock(w->nodes[0].engine);
+        assert_int_equal(t->busy_ns, 1000);
+        now_ns += 500;
+        world_run(w);
+        assert_int_equal(t->busy_ns, 1500);
+        assert_int_equal(device_page.time.busy_ns, 0); /* it has no limit */
+        device_page.device_time[COLUMN].paused = 1;
+        launch(w, 0, QUEUE(3), EVENT(3), BUFFER(1), 1);
+        launch(w, 0, QUEUE(1), EVENT(4), BUFFER(2), 1);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(3)), PENDING);
+        assert_int_equal(status_of(w, 0, EVENT(4)), CL_SUCCESS);
+        device_page.device_time[COLUMN].paused = 0;
+        now_ns = deadline(w);
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        buf_fini(&usage);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+TEST(a_recording_waits_for_device_time)
+{
+        struct world *w = world_with_device_limit(
+                &backend_reference,
+                (struct account_device){
+                        .number = 0, .column = COLUMN, .max = UINT64_MAX, .timed = true });
+        record(w, 0);
+        device_page.device_time[COLUMN].paused = 1;
+        run_recording(w, 0, QUEUE(1), EVENT(10), (struct wire_u64s){ NULL, 0 });
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(10)), PENDING);
+        device_page.device_time[COLUMN].paused = 0;
+        now_ns = deadline(w);
+        assert_int_equal(expire(w), 0);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(10)), CL_SUCCESS);
+        send(w, 0, release, .object = RECORDING);
+        release_objects(w, 0);
         world_free(w);
 }
 
@@ -190,18 +448,18 @@ TEST(sessions_that_come_and_go_leave_nothing_in_an_account)
         struct account stays = { .page = &page, .max = 100 };
         memset(&page, 0, sizeof(page));
         memset(taken, 0, sizeof(taken));
-        assert_true(account_open(&page, taken, &stays.slot));
+        assert_true(account_open(&page, taken, ACCOUNT_DEVICES, &stays.slot));
         assert_true(account_take(&stays, 40));
         for (unsigned i = 0; i < 1000; i++) {
                 struct account a = { .page = &page, .max = 100 };
-                assert_true(account_open(&page, taken, &a.slot));
+                assert_true(account_open(&page, taken, ACCOUNT_DEVICES, &a.slot));
                 assert_false(account_take(&a, 61));
                 assert_true(account_take(&a, 60));
                 assert_false(account_take(&stays, 1));
                 /* It is killed, some with more than they said. */
                 page.held[a.slot] = i % 2 ? UINT64_MAX : page.held[a.slot];
                 page.used = i % 3 ? page.used : UINT64_MAX;
-                account_close(&page, taken, a.slot);
+                account_close(&page, taken, ACCOUNT_DEVICES, a.slot);
         }
         assert_int_equal(account_sum(&page), 40);
         account_give(&stays, 40);
@@ -212,7 +470,7 @@ TEST(sessions_that_come_and_go_leave_nothing_in_an_account)
         assert_true(account_sum(&page) == UINT64_MAX);
         assert_false(account_take(&stays, 1));
         unsigned slot = 0, count = 1;
-        while (account_open(&page, taken, &slot))
+        while (account_open(&page, taken, ACCOUNT_DEVICES, &slot))
                 count++;
         assert_int_equal(count, ACCOUNT_SLOTS);
         assert_int_equal(slot, ACCOUNT_SLOTS - 1);
@@ -484,7 +742,8 @@ TEST(builds_of_a_client_take_turns)
         static bool taken[ACCOUNT_SLOTS];
         struct account a = { .page = &page, .builds_max = 2 }, b = a, free = { 0 };
         memset(&page, 0, sizeof(page));
-        assert_true(account_open(&page, taken, &a.slot) && account_open(&page, taken, &b.slot));
+        assert_true(account_open(&page, taken, ACCOUNT_DEVICES, &a.slot) &&
+                    account_open(&page, taken, ACCOUNT_DEVICES, &b.slot));
         assert_true(account_build_take(&a) && account_build_take(&a));
         assert_false(account_build_take(&a));
         assert_false(account_build_take(&b));
@@ -494,7 +753,7 @@ TEST(builds_of_a_client_take_turns)
         assert_true(account_build_give(&b)); /* now a does */
         assert_true(account_build_take(&a) && a.builds == 2);
         assert_false(account_build_take(&b));
-        account_close(&page, taken, a.slot); /* its process was killed */
+        account_close(&page, taken, ACCOUNT_DEVICES, a.slot); /* its process was killed */
         assert_true(account_build_take(&b) && account_build_take(&b));
         /* The worst that a compromised session can do to those of its client. */
         page.builds[a.slot] = UINT64_MAX;
@@ -525,6 +784,13 @@ int main(void)
                 cmocka_unit_test(storage_that_could_not_be_made_does_not_count),
                 cmocka_unit_test(commands_wait_for_device_memory_and_fail_when_it_takes_too_long),
                 cmocka_unit_test(an_account_holds_what_the_sessions_of_a_client_hold),
+                cmocka_unit_test(a_device_has_a_limit_of_memory_of_its_own),
+                cmocka_unit_test(a_buffer_counts_on_each_device_of_a_native_context_that_uses_it),
+                cmocka_unit_test(memory_that_commands_in_flight_use_stays_in_the_account),
+                cmocka_unit_test(
+                        commands_wait_for_memory_of_one_device_and_not_for_more_than_its_limit),
+                cmocka_unit_test(a_device_has_a_limit_of_time_of_its_own),
+                cmocka_unit_test(a_recording_waits_for_device_time),
                 cmocka_unit_test(sessions_that_come_and_go_leave_nothing_in_an_account),
                 cmocka_unit_test(more_programs_than_allowed_are_not_built),
                 cmocka_unit_test(transfers_wait_for_each_other_within_their_limit),

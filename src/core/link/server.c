@@ -140,7 +140,7 @@ static int on_notice(void *user, const struct wire_notice *m) REQUIRES(client_he
         enum { PAUSE_NS = 10000000 }; /* a server must not fill this process with callbacks */
         struct server *s = user;
         uint64_t now = client_now_ns(s->client);
-        char line[256], text[192];
+        char line[512], text[320];
         if (s->noticed_ns && now - s->noticed_ns < PAUSE_NS)
                 return 0;
         s->noticed_ns = now;

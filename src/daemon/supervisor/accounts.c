@@ -11,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/linux/time_slice.h"
 #include "daemon/linux/usage.h"
+#include "daemon/supervisor/health.h"
 #include "daemon/supervisor/workers.h"
 #include "engine/account.h"
 #include "os/clock.h"
@@ -26,7 +27,17 @@ enum {
         NICE_HIGH = -5,
 };
 
-/* A client with sessions, or with device time in its window. */
+/* A window of device time. */
+struct window {
+        uint64_t begun_ns; /* 0: no device time was used in one */
+        uint64_t used_ns;  /* in the window, by pages that are gone */
+        uint64_t page_ns;  /* what the page had when the window began */
+        bool paused;
+};
+
+enum { WINDOW_ALL = ACCOUNT_DEVICES, WINDOWS }; /* of each column; of all devices together */
+
+/* A client with sessions, or with device time in a window. */
 struct client_account {
         struct list link;
         char who[GATE_WHO_MAX];
@@ -35,11 +46,10 @@ struct client_account {
         int fd;                    /* of the page; -1: there is none */
         struct account_page *page; /* NULL: no worker has to know a limit, or there is no session */
         bool *taken;               /* by slot */
-        uint64_t begun_ns;         /* the window; 0: no device time was used in one */
-        uint64_t used_ns;          /* in the window, by pages that are gone */
-        uint64_t page_ns;          /* what the page had when the window began */
-        uint64_t cpu_ns;           /* processor time of ended workers in the window */
-        bool paused;
+        /* The numbers of the devices that have the page's columns. */
+        unsigned columns[ACCOUNT_DEVICES], column_count;
+        struct window windows[WINDOWS];
+        uint64_t cpu_ns; /* processor time of ended workers in the window of all devices */
 };
 
 /* Return the limits of the options and of the client's line in the list. */
@@ -73,6 +83,115 @@ const char *accounts_refuse(const struct supervisor *s, const struct gate_grant 
                        : NULL;
 }
 
+/* ---- columns and windows -------------------------------------------------------------------- */
+
+/* Return the column of a device; ACCOUNT_DEVICES: it has none. */
+static unsigned column_of(const struct client_account *a, unsigned number)
+{
+        unsigned i = 0;
+        while (i < a->column_count && a->columns[i] != number)
+                i++;
+        return i < a->column_count ? i : ACCOUNT_DEVICES;
+}
+
+static bool has_device(const struct supervisor *s, unsigned number)
+{
+        for (size_t i = 0; i < s->health.count; i++)
+                if (s->health.devices[i].number == number)
+                        return true;
+        return false;
+}
+
+/* Give each device of the limits a column. SP_E_LIMIT: sessions still use columns of too many other devices. */
+static int take_columns(const struct supervisor *s, struct client_account *a)
+{
+        if (!a->page) { /* no session knows a column */
+                unsigned kept = 0;
+                for (unsigned i = 0; i < a->column_count; i++) {
+                        bool limited = false;
+                        for (size_t k = 0; k < a->limits.device_count; k++)
+                                limited |= a->limits.devices[k].number == a->columns[i];
+                        if (!limited)
+                                continue;
+                        a->columns[kept] = a->columns[i];
+                        a->windows[kept++] = a->windows[i];
+                }
+                for (unsigned i = kept; i < a->column_count; i++)
+                        a->windows[i] = (struct window){ 0 };
+                a->column_count = kept;
+        }
+        for (size_t k = 0; k < a->limits.device_count; k++) {
+                unsigned number = a->limits.devices[k].number;
+                if (column_of(a, number) < ACCOUNT_DEVICES)
+                        continue;
+                if (a->column_count == ACCOUNT_DEVICES)
+                        return SP_E_LIMIT;
+                a->columns[a->column_count++] = number;
+                if (!has_device(s, number))
+                        log_warn(LOG,
+                                 "%s has a limit of device %u, which this server does not have",
+                                 a->who, number);
+        }
+        return 0;
+}
+
+/* Return the limit of a window; time_s is 0 if there is none. */
+static struct client_time limit_of(const struct client_account *a, unsigned window)
+{
+        if (window == WINDOW_ALL)
+                return a->limits.time;
+        for (size_t k = 0; window < a->column_count && k < a->limits.device_count; k++)
+                if (a->limits.devices[k].number == a->columns[window])
+                        return a->limits.devices[k].time;
+        return (struct client_time){ 0 };
+}
+
+static bool is_timed(const struct client_limits *l)
+{
+        bool timed = l->time.time_s != 0;
+        for (size_t i = 0; i < l->device_count; i++)
+                timed |= l->devices[i].time.time_s != 0;
+        return timed;
+}
+
+/* Return true if device time is counted in a window that has a limit. */
+static bool in_window(const struct client_account *a)
+{
+        bool any = false;
+        for (unsigned i = 0; i < WINDOWS; i++)
+                any |= a->windows[i].begun_ns && limit_of(a, i).time_s;
+        return any;
+}
+
+static struct account_time *page_time(const struct client_account *a, unsigned window)
+{
+        return window == WINDOW_ALL ? &a->page->time : &a->page->device_time[window];
+}
+
+/* Return the time that the page has counted. */
+static uint64_t page_ns(const struct client_account *a, unsigned window)
+{
+        return a->page ? atomic_load(&page_time(a, window)->busy_ns) : 0;
+}
+
+/* Return the device time of the window. */
+static uint64_t used_ns(const struct client_account *a, unsigned window)
+{
+        const struct window *w = &a->windows[window];
+        uint64_t now = page_ns(a, window);
+        return w->used_ns + (now > w->page_ns ? now - w->page_ns : 0);
+}
+
+/* Let kernels wait, or go on. Return true if they did not wait before. */
+static bool set_paused(struct client_account *a, unsigned window, bool paused)
+{
+        bool was = a->windows[window].paused;
+        a->windows[window].paused = paused;
+        if (a->page)
+                atomic_store(&page_time(a, window)->paused, paused);
+        return paused && !was;
+}
+
 /* ---- pages ---------------------------------------------------------------------------------- */
 
 static int page_new(struct client_account *a)
@@ -83,21 +202,19 @@ static int page_new(struct client_account *a)
         if (a->fd < 0 || !a->taken || vm_map_file(a->fd, 0, sizeof(*a->page), &address) < 0)
                 return SP_E_LIMIT;
         a->page = (struct account_page *)(uintptr_t)address;
-        a->page_ns = 0;
-        a->paused = false;
+        for (unsigned i = 0; i < WINDOWS; i++) {
+                a->windows[i].page_ns = 0;
+                a->windows[i].paused = false;
+        }
         return 0;
-}
-
-/* Return the device time of the window. */
-static uint64_t used_ns(const struct client_account *a)
-{
-        uint64_t now = a->page ? atomic_load(&a->page->busy_ns) : 0;
-        return a->used_ns + (now > a->page_ns ? now - a->page_ns : 0);
 }
 
 static void page_free(struct client_account *a)
 {
-        a->used_ns = used_ns(a);
+        for (unsigned i = 0; i < WINDOWS; i++) {
+                a->windows[i].used_ns = used_ns(a, i);
+                a->windows[i].page_ns = 0;
+        }
         if (a->page)
                 vm_unmap((uintptr_t)a->page, sizeof(*a->page));
         if (a->fd >= 0)
@@ -106,7 +223,6 @@ static void page_free(struct client_account *a)
         a->page = NULL;
         a->taken = NULL;
         a->fd = -1;
-        a->page_ns = 0;
 }
 
 static void account_free(struct client_account *a)
@@ -135,11 +251,15 @@ static void charge(struct client_use *use, uint64_t cpu_now_ns)
 }
 
 /* Begin a window. Time of the processors before it does not count. */
-static void open_window(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+static void open_window(struct supervisor *s, struct client_account *a, unsigned window,
+                        uint64_t now_ns)
 {
-        a->begun_ns = now_ns;
-        a->page_ns = a->page ? atomic_load(&a->page->busy_ns) : 0;
-        a->used_ns = a->cpu_ns = 0;
+        a->windows[window].begun_ns = now_ns;
+        a->windows[window].page_ns = page_ns(a, window);
+        a->windows[window].used_ns = 0;
+        if (window != WINDOW_ALL)
+                return;
+        a->cpu_ns = 0;
         list_each(w, &s->workers, struct worker, link)
         {
                 if (w->use.account != a)
@@ -166,25 +286,37 @@ static void prioritize(struct supervisor *s, const struct worker *w, enum client
 /* Return true if the worker has to know a limit. */
 static bool needs_page(const struct client_limits *l)
 {
-        return l->memory_bytes || l->time_s || l->builds || l->cache_bytes;
+        return l->memory_bytes || l->time.time_s || l->builds || l->cache_bytes || l->device_count;
+}
+
+static uint64_t bytes_or_none(uint64_t limit)
+{
+        return limit ? limit : UINT64_MAX;
 }
 
 /* Hand the account to the worker. */
 static int give(struct client_account *a, struct worker *w)
 {
-        char text[128];
+        enum { WORDS = 128, DEVICE_WORDS = 64 };
+        char text[WORDS + ACCOUNT_DEVICES * DEVICE_WORDS];
         if (!a->page) {
                 int r = page_new(a);
                 if (r < 0)
                         return r;
         }
-        if (!account_open(a->page, a->taken, &w->use.slot))
+        if (!account_open(a->page, a->taken, a->column_count, &w->use.slot))
                 return SP_E_LIMIT;
         w->use.has_slot = true;
-        snprintf(text, sizeof(text), "%u %" PRIu64 " %d %" PRIu64 " %" PRIu64, w->use.slot,
-                 a->limits.memory_bytes ? a->limits.memory_bytes : UINT64_MAX,
-                 a->limits.time_s != 0, a->limits.builds,
-                 *w->grant.owner ? a->limits.cache_bytes : 0);
+        size_t n = (size_t)snprintf(text, sizeof(text), "%u %" PRIu64 " %d %" PRIu64 " %" PRIu64,
+                                    w->use.slot, bytes_or_none(a->limits.memory_bytes),
+                                    a->limits.time.time_s != 0, a->limits.builds,
+                                    *w->grant.owner ? a->limits.cache_bytes : 0);
+        for (size_t i = 0; i < a->limits.device_count; i++) {
+                const struct client_device *d = &a->limits.devices[i];
+                n += (size_t)snprintf(text + n, sizeof(text) - n, " %u %u %" PRIu64 " %d",
+                                      d->number, column_of(a, d->number),
+                                      bytes_or_none(d->memory_bytes), d->time.time_s != 0);
+        }
         return control_send(w->control, CONTROL_ACCOUNT, bytes_str(text), a->fd);
 }
 
@@ -204,18 +336,25 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
         w->use.account = a;
         w->use.cpu_before_ns = cpu_now_ns(s, w); /* it has loaded the drivers */
         w->use.cpu_ns = 0;
-        int r = needs_page(&a->limits) ? give(a, w) : 0;
+        int r = take_columns(s, a);
+        if (r < 0)
+                log_error(LOG, "sessions of %s have limits of too many devices", a->who);
+        if (!r && needs_page(&a->limits))
+                r = give(a, w);
         if (r < 0) {
                 accounts_end(s, w, 0);
                 return r;
         }
         prioritize(s, w, a->limits.priority);
-        if (a->limits.time_s) {
-                uint64_t now = clock_now_ns();
-                if (!a->begun_ns) /* even a session that ends before the next look counts */
-                        open_window(s, a, now);
-                s->accounts.check_ns = now;
+        uint64_t now = clock_now_ns(); /* even a session that ends before the next look counts */
+        for (unsigned i = 0; i < WINDOWS; i++) {
+                if (!limit_of(a, i).time_s) /* sessions of before may have had one */
+                        (void)set_paused(a, i, false);
+                else if (!a->windows[i].begun_ns)
+                        open_window(s, a, i, now);
         }
+        if (is_timed(&a->limits))
+                s->accounts.check_ns = now;
         return 0;
 }
 
@@ -237,13 +376,13 @@ void accounts_end(struct supervisor *s, struct worker *w, uint64_t cpu_ns)
         charge(&w->use, in_group_ns ? in_group_ns : cpu_ns);
         w->use.account = NULL;
         if (w->use.has_slot)
-                account_close(a->page, a->taken, w->use.slot);
+                account_close(a->page, a->taken, a->column_count, w->use.slot);
         w->use.has_slot = false;
         a->cpu_ns += w->use.cpu_ns;
         if (--a->sessions)
                 return;
         page_free(a);
-        if (!a->begun_ns || !a->limits.time_s)
+        if (!in_window(a))
                 account_free(a);
 }
 
@@ -275,30 +414,56 @@ static void end_sessions(struct supervisor *s, const struct client_account *a)
         }
 }
 
-/* Return false if the account was freed. */
-static bool inspect(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+/* Say that the client has used up the time of a window. */
+static void report(const struct supervisor *s, const struct client_account *a, unsigned window,
+                   const struct client_time *limit)
 {
-        uint64_t limit_ns = a->limits.time_s * 1000 * MS;
-        if (!a->begun_ns || now_ns - a->begun_ns >= a->limits.window_s * 1000 * MS) {
-                if (!a->sessions) {
-                        account_free(a);
-                        return false;
-                }
-                open_window(s, a, now_ns);
-        }
-        uint64_t least = least_ns(s, a), used = used_ns(a) > least ? used_ns(a) : least;
-        bool pause = used >= limit_ns;
-        if (pause && !a->paused)
+        if (window == WINDOW_ALL)
                 log_warn(LOG,
                          "%s has used its %" PRIu64 " s of device time in %" PRIu64
                          " s (--client-time): its kernels wait",
-                         a->who, a->limits.time_s, a->limits.window_s);
-        a->paused = pause;
-        if (a->page)
-                atomic_store(&a->page->paused, pause);
+                         a->who, limit->time_s, limit->window_s);
+        else
+                log_warn(LOG,
+                         "%s has used its %" PRIu64 " s of device %u (%s) in %" PRIu64
+                         " s (--client-time): its kernels wait there",
+                         a->who, limit->time_s, a->columns[window],
+                         health_name(s, a->columns[window]), limit->window_s);
+}
+
+static void inspect_window(struct supervisor *s, struct client_account *a, unsigned window,
+                           uint64_t now_ns)
+{
+        struct window *w = &a->windows[window];
+        struct client_time limit = limit_of(a, window);
+        uint64_t limit_ns = limit.time_s * 1000 * MS, used, least = 0;
+        if (!limit.time_s)
+                return;
+        if (!w->begun_ns || now_ns - w->begun_ns >= limit.window_s * 1000 * MS) {
+                if (!a->sessions) {
+                        *w = (struct window){ 0 };
+                        return;
+                }
+                open_window(s, a, window, now_ns);
+        }
+        used = used_ns(a, window);
+        if (window == WINDOW_ALL)
+                least = least_ns(s, a);
+        if (set_paused(a, window, used >= limit_ns || least >= limit_ns))
+                report(s, a, window, &limit);
         if (least > limit_ns + limit_ns / 4 + EXCESS_S * 1000 * MS)
                 end_sessions(s, a);
-        return true;
+}
+
+/* Return false if the account was freed. */
+static bool inspect(struct supervisor *s, struct client_account *a, uint64_t now_ns)
+{
+        for (unsigned i = 0; i < WINDOWS; i++)
+                inspect_window(s, a, i, now_ns);
+        if (a->sessions || in_window(a))
+                return true;
+        account_free(a);
+        return false;
 }
 
 void accounts_check(struct supervisor *s, uint64_t now_ns)
@@ -308,7 +473,7 @@ void accounts_check(struct supervisor *s, uint64_t now_ns)
                 return;
         list_each(a, &s->accounts.all, struct client_account, link)
         {
-                if (a->limits.time_s)
+                if (is_timed(&a->limits))
                         any |= inspect(s, a, now_ns);
         }
         s->accounts.check_ns = any ? now_ns + CHECK_MS * MS : 0;

@@ -248,7 +248,17 @@ static void use_account(struct worker *w, const struct control *c)
         a.timed = strtoul(end, &end, 10) != 0;
         a.builds_max = strtoull(end, &end, 10);
         a.cache_max = strtoull(end, &end, 10);
-        if (c->fd < 0 || a.slot >= ACCOUNT_SLOTS ||
+        bool known = true;
+        while (known && *end) {
+                known = a.device_count < ACCOUNT_DEVICES;
+                struct account_device *d = &a.devices[known ? a.device_count++ : 0];
+                d->number = (unsigned)strtoul(end, &end, 10);
+                d->column = (unsigned)strtoul(end, &end, 10);
+                d->max = strtoull(end, &end, 10);
+                d->timed = strtoul(end, &end, 10) != 0;
+                known &= d->column < ACCOUNT_DEVICES;
+        }
+        if (!known || c->fd < 0 || a.slot >= ACCOUNT_SLOTS ||
             vm_map_file(c->fd, 0, sizeof(*a.page), &address) < 0) {
                 log_error(LOG, "the account of the client can't be used");
                 server_loop_stop(w->loop, "this server can't count what the session uses");

@@ -77,7 +77,7 @@ static bool launch_untracked(struct kernel *k, const struct wire_kernel_launch *
         take_sizes(offset, m->offset);
         take_sizes(global, m->global);
         take_sizes(local, m->local);
-        return engine_kernel_current(k, q->domain, &n.kernel) == CL_SUCCESS &&
+        return engine_kernel_current(k, q->domain, q->root, &n.kernel) == CL_SUCCESS &&
                engine_untracked_submit(q, m->event, &n);
 }
 

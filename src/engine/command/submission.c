@@ -107,7 +107,8 @@ static cl_int ask_content_size(struct command *c) REQUIRES(engine_held)
                 .size = sizeof(c->submission.content_size),
                 .host = c->submission.content_size,
         };
-        cl_int status = engine_buffer_native(c->desc.content, c->queue->domain, &n.buffer);
+        cl_int status =
+                engine_buffer_native(c->desc.content, c->queue->domain, c->queue->root, &n.buffer);
         c->submission.asking = true;
         if (status >= 0)
                 status = engine_submission_part(c, &n);
@@ -305,12 +306,12 @@ static cl_int submit_write(struct command *c) REQUIRES(engine_held)
 /* Find the buffers' storage in the queue's domain. */
 static cl_int prepare_buffers(struct command *c) REQUIRES(engine_held)
 {
-        unsigned domain = c->queue->domain;
+        unsigned domain = c->queue->domain, root = c->queue->root;
         cl_int status = CL_SUCCESS;
         if (c->desc.buffer)
-                status = engine_buffer_native(c->desc.buffer, domain, &c->desc.native.buffer);
+                status = engine_buffer_native(c->desc.buffer, domain, root, &c->desc.native.buffer);
         if (c->desc.source && status >= 0)
-                status = engine_buffer_native(c->desc.source, domain, &c->desc.native.source);
+                status = engine_buffer_native(c->desc.source, domain, root, &c->desc.native.source);
         return status;
 }
 
@@ -349,8 +350,8 @@ static cl_int submit_whole(struct command *c) REQUIRES(engine_held)
 {
         cl_int status = CL_SUCCESS;
         if (c->desc.native.op == BACKEND_KERNEL)
-                status = engine_kernel_prepare(c->desc.kernel, c->queue->domain, c->desc.args,
-                                               c->desc.arg_objects, c->desc.arg_count,
+                status = engine_kernel_prepare(c->desc.kernel, c->queue->domain, c->queue->root,
+                                               c->desc.args, c->desc.arg_objects, c->desc.arg_count,
                                                &c->desc.native.kernel);
         return status < 0 ? status : engine_submission_part(c, &c->desc.native);
 }

@@ -152,8 +152,9 @@ static bool unpoints(const struct kernel_replica *r, struct value **values, size
         return false;
 }
 
-static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *native,
-                      struct value *v, struct object *o) REQUIRES(engine_held)
+static cl_int arg_set(struct kernel *k, unsigned domain, unsigned root,
+                      struct backend_kernel *native, struct value *v, struct object *o)
+        REQUIRES(engine_held)
 {
         struct backend_buffer *buffer = NULL;
         struct backend_sampler *sampler = NULL;
@@ -168,7 +169,7 @@ static cl_int arg_set(struct kernel *k, unsigned domain, struct backend_kernel *
                 status = engine_sampler_native(container_of(o, struct sampler, object), domain,
                                                &sampler);
         else if (o)
-                status = engine_buffer_native(container_of(o, struct buffer, object), domain,
+                status = engine_buffer_native(container_of(o, struct buffer, object), domain, root,
                                               &buffer);
         if (status < 0)
                 return status;
@@ -199,8 +200,19 @@ cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **
         return CL_SUCCESS;
 }
 
-cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
-                             struct object **objects, size_t count, struct backend_kernel **ret)
+/* A value that is set already: count its buffer on this device, too. */
+static cl_int arg_charge(struct engine *e, const struct value *v, unsigned domain, unsigned root,
+                         struct object *o) REQUIRES(engine_held)
+{
+        if (!engine_limits_devices(e) || !o || v->arg.kind == ARG_QUEUE ||
+            v->arg.kind == ARG_SAMPLER)
+                return CL_SUCCESS;
+        return engine_buffer_charge(container_of(o, struct buffer, object), domain, root);
+}
+
+cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, unsigned root,
+                             struct value **values, struct object **objects, size_t count,
+                             struct backend_kernel **ret)
 {
         const struct program_replica *in = engine_program_replica(k->program, domain);
         if (!in)
@@ -218,11 +230,18 @@ cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **v
                 return CL_OUT_OF_HOST_MEMORY;
         for (size_t i = 0; i < count; i++) {
                 struct value *v = values[i];
-                if (!v || v == r->set[i])
+                cl_int status = CL_SUCCESS;
+                if (!v)
                         continue;
+                if (v == r->set[i]) {
+                        status = arg_charge(k->object.engine, v, domain, root, objects[i]);
+                        if (status < 0)
+                                return status;
+                        continue;
+                }
                 engine_value_unref(r->set[i]);
                 r->set[i] = NULL;
-                cl_int status = arg_set(k, domain, r->native, v, objects[i]);
+                status = arg_set(k, domain, root, r->native, v, objects[i]);
                 if (status < 0)
                         return status;
                 engine_value_ref(v);
@@ -232,7 +251,8 @@ cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **v
         return CL_SUCCESS;
 }
 
-cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_kernel **ret)
+cl_int engine_kernel_current(struct kernel *k, unsigned domain, unsigned root,
+                             struct backend_kernel **ret)
 {
         enum { FEW = 16 };
         struct engine *e = k->object.engine;
@@ -241,7 +261,8 @@ cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_k
         if (!in || k->arg_count > FEW)
                 return CL_INVALID_DEVICE;
         struct kernel_replica *r = &k->replicas[in - k->program->replicas];
-        if (r->native && r->version == k->version && r->releases == e->objects.releases) {
+        if (r->native && r->version == k->version && r->releases == e->objects.releases &&
+            (r->root == root || !engine_limits_devices(e))) {
                 *ret = r->native;
                 return CL_SUCCESS;
         }
@@ -253,11 +274,12 @@ cl_int engine_kernel_current(struct kernel *k, unsigned domain, struct backend_k
                 if (status < 0)
                         return status;
         }
-        cl_int status = engine_kernel_prepare(k, domain, k->args, few, k->arg_count, ret);
+        cl_int status = engine_kernel_prepare(k, domain, root, k->args, few, k->arg_count, ret);
         if (status < 0)
                 return status;
         r->version = k->version;
         r->releases = e->objects.releases;
+        r->root = root;
         return CL_SUCCESS;
 }
 

@@ -20,6 +20,7 @@ struct kernel_replica {
         /* The kernel's version that has these values, and the engine's `releases` when their
          * objects were looked up. */
         uint64_t version, releases;
+        unsigned root; /* the device for which that was */
 };
 
 struct kernel {
@@ -49,14 +50,16 @@ void engine_value_unref(struct value *v);
  * CL_INVALID_SAMPLER: there is none of that kind, and *ret is NULL. */
 SP_NODISCARD cl_int engine_arg_object(struct engine *e, const struct arg *a, struct object **ret);
 
-/* Give the kernel in a domain, with `values` set. `objects`: the objects that values name. */
-SP_NODISCARD cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, struct value **values,
-                                          struct object **objects, size_t count,
-                                          struct backend_kernel **ret) REQUIRES(engine_held);
+/* Give the kernel in a domain, with `values` set, for device `root` of the backend. `objects`: the objects that values
+ * name. */
+SP_NODISCARD cl_int engine_kernel_prepare(struct kernel *k, unsigned domain, unsigned root,
+                                          struct value **values, struct object **objects,
+                                          size_t count, struct backend_kernel **ret)
+        REQUIRES(engine_held);
 
 /* The same with the kernel's current values. Objects that were looked up before are not looked up
  * again. */
-SP_NODISCARD cl_int engine_kernel_current(struct kernel *k, unsigned domain,
+SP_NODISCARD cl_int engine_kernel_current(struct kernel *k, unsigned domain, unsigned root,
                                           struct backend_kernel **ret) REQUIRES(engine_held);
 
 int engine_handle_kernel_create(void *user, const struct wire_kernel_create *m)
