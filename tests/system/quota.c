@@ -2,24 +2,39 @@
  *
  *   take MIB    makes a buffer and fills it: the status of that command
  *   free        releases the newest buffer, and waits until the server has done so
+ *   use         runs a kernel on the newest buffer: its status
  *   run MS      runs a kernel for about that long, several times: its status
  *   build N KIB builds N programs at once, each with so many KiB of constants: the first error, or 0
- *   said        the last sentence that the context's error callback got, or "nothing" */
+ *   on N        goes on with device N, in a context of its own: 0
+ *   shared N    goes on with device N, in a context of all devices: 0
+ *   spread N MIB  makes and fills a buffer in each of N new contexts of the device: how many were filled
+ *   svm MIB     makes an allocation of shared virtual memory, and frees it: 1 if there is one
+ *   said        the last sentence that an error callback got, or "nothing" */
 #include "try.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFERS = 64, PROGRAMS = 16 };
+enum { BUFFERS = 64, PROGRAMS = 16, DEVICES = 4, SPREAD = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t built = PTHREAD_COND_INITIALIZER;
 static char said[512] = "nothing";
-static cl_device_id device;
+static cl_device_id devices[DEVICES], device;
+static cl_uint device_count;
 static cl_context context;
 static cl_command_queue queue;
+
+/* A device in a context of its own, or in one of all. */
+static struct place {
+        cl_context context;
+        cl_command_queue queue;
+        cl_kernel kernel, touch;
+        cl_mem number;
+} places[DEVICES][2], *here;
 
 static void CL_CALLBACK on_error(const char *text, const void *data, size_t size, void *user)
 {
@@ -57,28 +72,102 @@ static double now_ms(void)
         return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static cl_int run(double ms)
+static void go(unsigned number, bool shared)
+{
+        struct place *p = &places[number][shared];
+        cl_int err;
+        device = devices[number];
+        for (unsigned i = 0; i < device_count && shared && !p->context; i++)
+                p->context = places[i][1].context;
+        if (!p->context) {
+                p->context = clCreateContext(NULL, shared ? device_count : 1,
+                                             shared ? devices : &device, on_error, NULL, &err);
+                TRY(err);
+        }
+        if (!p->queue) {
+                p->queue = clCreateCommandQueueWithProperties(p->context, device, NULL, &err);
+                TRY(err);
+        }
+        context = p->context;
+        queue = p->queue;
+        here = p;
+}
+
+static unsigned spread(unsigned count, size_t mib)
+{
+        cl_context own_context = context, contexts[SPREAD];
+        cl_command_queue own_queue = queue, queues[SPREAD];
+        cl_mem buffers[SPREAD];
+        unsigned filled = 0;
+        cl_int err;
+        for (unsigned i = 0; i < count; i++) {
+                contexts[i] = context = clCreateContext(NULL, 1, &device, on_error, NULL, &err);
+                TRY(err);
+                queues[i] = queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
+                TRY(err);
+                filled += take(mib, &buffers[i]) == CL_SUCCESS;
+        }
+        for (unsigned i = 0; i < count; i++) {
+                TRY(clReleaseMemObject(buffers[i]));
+                TRY(clEnqueueMarkerWithWaitList(queues[i], 0, NULL, NULL));
+                TRY(clFinish(queues[i])); /* behind the release */
+                TRY(clReleaseCommandQueue(queues[i]));
+                TRY(clReleaseContext(contexts[i]));
+        }
+        context = own_context;
+        queue = own_queue;
+        return filled;
+}
+
+static int svm(size_t mib)
+{
+        void *p = clSVMAlloc(context, CL_MEM_READ_WRITE, mib << 20, 0);
+        if (p)
+                clSVMFree(context, p);
+        return p != NULL;
+}
+
+static void make_kernel(void)
 {
         static const char *source =
                 "kernel void k(global int *p) { int x = p[0]; for (int i = 0; i < 10000000; i++)"
-                " x = x * 3 + i; p[0] = x; }";
-        static cl_kernel kernel;
-        static cl_mem number;
+                " x = x * 3 + i; p[0] = x; }"
+                "kernel void touch(global int *p) { p[0]++; }";
+        cl_int err, zero = 0;
+        if (here->kernel)
+                return;
+        cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &err);
+        TRY(err);
+        TRY(clBuildProgram(program, 1, &device, "", NULL, NULL));
+        here->kernel = clCreateKernel(program, "k", &err);
+        TRY(err);
+        here->touch = clCreateKernel(program, "touch", &err);
+        TRY(err);
+        here->number = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero, &err);
+        TRY(err);
+}
+
+static cl_int use(cl_mem buffer)
+{
         const size_t one = 1;
-        cl_int err = CL_SUCCESS, zero = 0;
-        if (!kernel) {
-                cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &err);
-                TRY(err);
-                TRY(clBuildProgram(program, 1, &device, "", NULL, NULL));
-                kernel = clCreateKernel(program, "k", &err);
-                TRY(err);
-                number = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero, &err);
-                TRY(err);
-                TRY(clSetKernelArg(kernel, 0, sizeof(number), &number));
-        }
+        cl_event event;
+        make_kernel();
+        TRY(clSetKernelArg(here->touch, 0, sizeof(buffer), &buffer));
+        cl_int err =
+                clEnqueueNDRangeKernel(queue, here->touch, 1, NULL, &one, NULL, 0, NULL, &event);
+        return err ? err : fate_of(event);
+}
+
+static cl_int run(double ms)
+{
+        const size_t one = 1;
+        cl_int err = CL_SUCCESS;
+        make_kernel();
+        TRY(clSetKernelArg(here->kernel, 0, sizeof(here->number), &here->number));
         for (double end = now_ms() + ms; !err && now_ms() < end;) {
                 cl_event event;
-                err = clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, &event);
+                err = clEnqueueNDRangeKernel(queue, here->kernel, 1, NULL, &one, NULL, 0, NULL,
+                                             &event);
                 err = err ? err : fate_of(event);
         }
         return err;
@@ -138,17 +227,15 @@ int main(void)
 {
         cl_mem buffers[BUFFERS];
         size_t count = 0;
-        unsigned programs, kib;
+        unsigned programs, kib, number, mib;
         char line[64];
         cl_platform_id platform;
-        cl_int err;
         TRY(clGetPlatformIDs(1, &platform, NULL));
-        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL) < 0)
-                TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &device, NULL));
-        context = clCreateContext(NULL, 1, &device, on_error, NULL, &err);
-        TRY(err);
-        queue = clCreateCommandQueueWithProperties(context, device, NULL, &err);
-        TRY(err);
+        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, DEVICES, devices, &device_count) < 0)
+                TRY(clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, DEVICES, devices,
+                                   &device_count));
+        device_count = device_count < DEVICES ? device_count : DEVICES;
+        go(0, false);
         while (fgets(line, sizeof(line), stdin)) {
                 line[strcspn(line, "\n")] = 0;
                 if (!strncmp(line, "take ", 5) && count < BUFFERS) {
@@ -158,11 +245,23 @@ int main(void)
                         TRY(clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL));
                         TRY(clFinish(queue)); /* behind the release */
                         printf("0\n");
+                } else if (!strcmp(line, "use") && count) {
+                        printf("%d\n", use(buffers[count - 1]));
                 } else if (!strncmp(line, "run ", 4)) {
                         printf("%d\n", run(strtod(line + 4, NULL)));
                 } else if (sscanf(line, "build %u %u", &programs, &kib) == 2 &&
                            programs <= PROGRAMS) {
                         printf("%d\n", build(programs, kib));
+                } else if (sscanf(line, "on %u", &number) == 1 && number < device_count) {
+                        go(number, false);
+                        printf("0\n");
+                } else if (sscanf(line, "shared %u", &number) == 1 && number < device_count) {
+                        go(number, true);
+                        printf("0\n");
+                } else if (sscanf(line, "spread %u %u", &number, &mib) == 2 && number <= SPREAD) {
+                        printf("%u\n", spread(number, mib));
+                } else if (sscanf(line, "svm %u", &mib) == 1) {
+                        printf("%d\n", svm(mib));
                 } else if (!strcmp(line, "said")) {
                         pthread_mutex_lock(&lock);
                         printf("%s\n", said);

@@ -323,8 +323,128 @@ def a_device_is_reserved_for_a_user_of_the_socket():
         fails(bob.spancl("list", "--server", f"localhost:{s.port}"), "is reserved for user:")
 
 
+class TwoDevices(Server):
+    """Two devices of PoCL, in one native context or in two."""
+
+    def __init__(self, contexts, *options):
+        os.environ["POCL_DEVICES"] = "pthread basic"
+        try:
+            super().__init__("--contexts", contexts, *options)
+        finally:
+            del os.environ["POCL_DEVICES"]
+
+
+def memory_of_one_device_is_limited(contexts):
+    with TwoDevices(contexts, "--client-memory", "200,0=64") as server:
+        a, b, other = server.session(), server.session(), server.session(other=True)
+        assert (a.do("on 0"), a.do("take 40"), b.do("take 40")) == ("0", "0", FULL), server.log()
+        full = (r"device 0 \(.+\) has 40.0 MiB of buffers and images of this client's sessions, 40.0 MiB more are needed, "
+                r"and 64.0 MiB are allowed: --client-memory allows more")
+        wait_for(lambda: re.search(full, b.do("said")) and re.search(full, server.log()), server.log)
+        # The other device, and the other client, are not concerned. The limit of all devices holds, too.
+        assert (b.do("on 1"), b.do("take 100"), b.do("take 70")) == ("0", "0", FULL), server.log()
+        assert (other.do("take 60"), other.do("said")) == ("0", "nothing"), server.log()
+        # It is no matter in which context the memory is, and what was released makes room again.
+        assert b.do("on 0") == "0" and b.do("spread 8 10") == "2", server.log()
+        assert b.do("take 24") == "0" and b.do("spread 4 1") == "0", server.log()
+        assert b.do("svm 1") == "0" and b.do("free") == "0" and b.do("svm 1") == "1", server.log()
+        for _ in range(3):
+            assert (a.do("free"), a.do("take 60"), a.do("free"), a.do("take 40")) == ("0",) * 4, server.log()  # b has a chunk for SVM
+        for session in (a, b, other):
+            session.end()
+
+
+def memory_of_one_device_of_several_contexts_is_limited():
+    memory_of_one_device_is_limited("device")
+
+
+def memory_of_one_device_of_a_shared_context_is_limited():
+    memory_of_one_device_is_limited("platform")
+
+
+def a_shared_context_is_no_way_around_the_limit_of_a_device():
+    for contexts in ("platform", "device"):
+        with TwoDevices(contexts, "--client-memory", "0=64") as server:
+            a = server.session()
+            assert (a.do("shared 1"), a.do("take 50"), a.do("use")) == ("0", "0", "0"), server.log()
+            assert (a.do("shared 0"), a.do("use"), a.do("take 50")) == ("0", "0", FULL), server.log()
+            says(a, "device 0 (")
+            assert (a.do("shared 1"), a.do("take 50"), a.do("use")) == ("0", "0", "0"), server.log()
+            assert a.do("shared 0") == "0" and a.do("use") in (FULL, "-14"), server.log()  # the kernel's, or that of the copy before it
+            a.end()
+
+
+def killed_sessions_give_the_memory_of_a_device_back():
+    with TwoDevices("auto", "--client-memory", "0=64", "--client-sessions", "32") as server:
+        for _ in range(8):
+            session = server.session()
+            assert session.do("take 60") in ("0", FULL), server.log()
+            session.kill()
+        wait_for(lambda: (s := server.session()).do("take 64") == "0" and s.end() is not None or s.kill(), server.log)
+
+
+def a_command_waits_for_memory_of_one_device():
+    with TwoDevices("auto", "--client-memory", "0=64", "--when-full", "wait:3600") as server:
+        a, b = server.session(), server.session()
+        assert a.do("take 40") == "0", server.log()
+        b.ask("take 40")
+        wait_for(lambda: "a command waits for device memory" in server.log(), server.log)
+        assert a.do("on 1") == "0" and a.do("take 100") == "0", server.log()
+        assert b.process.poll() is None
+        a.kill()
+        assert b.answer() == "0", server.log()
+        assert b.do("take 65") == FULL, server.log()  # more than there ever is
+        b.end()
+
+
+def kernels_wait_when_the_time_of_a_device_is_used_up():
+    with TwoDevices("auto", "--client-time", "0=1/8") as server:
+        a, b, other = server.session(), server.session(), server.session(other=True)
+        begin = time.monotonic()
+        assert a.do("run 1500") == "0", server.log()  # or as long as it waits
+        wait_for(lambda: re.search(r"has used its 1 s of device 0 \(.+\) in 8 s \(--client-time\): its kernels wait there", server.log()),
+                 server.log)
+        for session in (a, b):
+            assert session.do("on 1") == "0" and session.do("run 1") == "0", server.log()
+        assert other.do("run 1") == "0", server.log()
+        for session in (b, a):
+            assert session.do("on 0") == "0" and session.do("run 1") == "0", server.log()  # in the next window
+        assert time.monotonic() - begin >= 4, server.log()
+        says(a, "has used up its time on device 0 (")
+        assert other.do("said") == "nothing"
+        for session in (a, b, other):
+            session.end()
+
+
+def clients_have_limits_of_devices_of_their_own():
+    with Place() as p, TwoDevices("auto", "--keys", str(p.server), "--client-memory", "500,0=64,1=500") as s:
+        alice, bob = (Client(p, name, s.port) for name in ("alice", "bob"))
+        works(clients(p, "limits", "alice", "memory=400,1=32", "time=0=600/3600,100"))
+        assert works(clients(p, "limits", "alice")).stdout == "devices= memory=400,1=32 time=0=600/3600,100\n"
+        assert row_of(p, "alice")["settings"] == {"memory": "400,1=32", "time": "0=600/3600,100"}
+        one, two, three = (Session(s, who.where, who.client) for who in (alice, bob, alice))
+        assert (two.do("take 70"), two.do("take 60"), two.do("on 1"), two.do("take 200")) == (FULL, "0", "0", "0"), s.log()
+        assert (one.do("take 70"), one.do("on 1"), one.do("take 20"), one.do("take 20")) == ("0", "0", "0", FULL), s.log()
+        says(one, "device 1 (")
+        assert (three.do("take 200"), three.do("on 1"), three.do("take 20")) == ("0", "0", FULL), s.log()
+        # A change holds for sessions that begin later, also of a client that has others.
+        works(clients(p, "limits", "alice", "memory=0=300,7=1"))
+        four = Session(s, alice.where, alice.client)
+        assert (four.do("take 40"), four.do("on 1"), four.do("take 300"), one.do("take 20")) == (FULL, "0", "0", FULL), s.log()
+        wait_for(lambda: "has a limit of device 7, which this server does not have" in s.log(), s.log)
+        for session in (one, two, three, four):
+            session.end()
+        for wrong in ("", "x", "1=", "=1", "1=x", "1,2", "0=1,0=2", "0=1,00=2", "100000=1", "1=1=1", "1,", ",1", "-1=5", "0=1/5", "1073741825",
+                      ",".join(f"{i}=1" for i in range(33)), "99999999999999999999"):
+            if wrong:
+                fails(clients(p, "limits", "bob", f"memory={wrong}"), "is no limit")
+            done = subprocess.run([str(BUILD / "bin/spancld"), "--client-memory", wrong], check=False, capture_output=True, text=True)
+            assert done.returncode == 2 and "--client-memory" in done.stderr, (wrong, done.stderr)
+
+
 def wrong_values_are_refused():
-    for option, value in (("--when-full", "perhaps"), ("--when-full", "wait:"), ("--when-full", "wait:99999"),
+    for option, value in (("--when-full", "perhaps"), ("--client-time", "0=1/0"), ("--client-time", "0=1,0=2"),
+                          ("--client-time", "0=1/2/3"), ("--client-time", "1,2"), ("--when-full", "wait:"), ("--when-full", "wait:99999"),
                           ("--client-time", "1/0"), ("--client-time", "x"), ("--client-time", "1/2/3"), ("--reserve", "0"),
                           ("--reserve", "0=alice"), ("--reserve", "x=token"), ("--reserve", "0=token,"),
                           ("--reserve", "0:1h=token"), ("--reserve", "0=user:")):
