@@ -8,6 +8,7 @@
  *   on N        goes on with device N, in a context of its own: 0
  *   shared N    goes on with device N, in a context of all devices: 0
  *   spread N MIB  makes and fills a buffer in each of N new contexts of the device: how many were filled
+ *   part MIB    makes and fills a buffer in a context of a sub-device: the status of that command
  *   svm MIB     makes an allocation of shared virtual memory, and frees it: 1 if there is one
  *   said        the last sentence that an error callback got, or "nothing" */
 #include "try.h"
@@ -117,6 +118,36 @@ static unsigned spread(unsigned count, size_t mib)
         context = own_context;
         queue = own_queue;
         return filled;
+}
+
+static cl_int part(size_t mib)
+{
+        const cl_device_partition_property one_each[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
+        cl_context own_context = context;
+        cl_command_queue own_queue = queue;
+        cl_device_id *parts;
+        cl_uint count;
+        cl_mem buffer;
+        cl_int err;
+        TRY(clCreateSubDevices(device, one_each, 0, NULL, &count));
+        parts = calloc(count, sizeof(*parts));
+        TRY(clCreateSubDevices(device, one_each, count, parts, NULL));
+        context = clCreateContext(NULL, 1, parts, on_error, NULL, &err);
+        TRY(err);
+        queue = clCreateCommandQueueWithProperties(context, parts[0], NULL, &err);
+        TRY(err);
+        cl_int status = take(mib, &buffer);
+        TRY(clReleaseMemObject(buffer));
+        TRY(clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL));
+        TRY(clFinish(queue)); /* behind the release */
+        TRY(clReleaseCommandQueue(queue));
+        TRY(clReleaseContext(context));
+        for (cl_uint i = 0; i < count; i++)
+                TRY(clReleaseDevice(parts[i]));
+        free(parts);
+        context = own_context;
+        queue = own_queue;
+        return status;
 }
 
 static int svm(size_t mib)
@@ -260,6 +291,8 @@ int main(void)
                         printf("0\n");
                 } else if (sscanf(line, "spread %u %u", &number, &mib) == 2 && number <= SPREAD) {
                         printf("%u\n", spread(number, mib));
+                } else if (sscanf(line, "part %u", &mib) == 1) {
+                        printf("%d\n", part(mib));
                 } else if (sscanf(line, "svm %u", &mib) == 1) {
                         printf("%d\n", svm(mib));
                 } else if (!strcmp(line, "said")) {

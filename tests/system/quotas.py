@@ -374,6 +374,15 @@ def a_shared_context_is_no_way_around_the_limit_of_a_device():
             a.end()
 
 
+def a_sub_device_counts_as_its_device():
+    with TwoDevices("auto", "--client-memory", "1=64") as server:
+        a = server.session()
+        assert (a.do("on 1"), a.do("part 40"), a.do("take 40"), a.do("part 40")) == ("0", "0", "0", FULL), server.log()
+        says(a, "device 1 (")
+        assert (a.do("free"), a.do("part 40")) == ("0", "0"), server.log()
+        a.end()
+
+
 def killed_sessions_give_the_memory_of_a_device_back():
     with TwoDevices("auto", "--client-memory", "0=64", "--client-sessions", "32") as server:
         for _ in range(8):
@@ -434,8 +443,8 @@ def clients_have_limits_of_devices_of_their_own():
         wait_for(lambda: "has a limit of device 7, which this server does not have" in s.log(), s.log)
         for session in (one, two, three, four):
             session.end()
-        for wrong in ("", "x", "1=", "=1", "1=x", "1,2", "0=1,0=2", "0=1,00=2", "100000=1", "1=1=1", "1,", ",1", "-1=5", "0=1/5", "1073741825",
-                      ",".join(f"{i}=1" for i in range(33)), "99999999999999999999"):
+        for wrong in ("", "x", "1=", "=1", "1=x", "1,2", "0=1,0=2", "0=1,00=2", "100000=1", "1=1=1", "1,", ",1", "-1=5", "0=1/5",
+                      "1073741825", "99999999999999999999", ",".join(f"{i}=1" for i in range(33))):
             if wrong:
                 fails(clients(p, "limits", "bob", f"memory={wrong}"), "is no limit")
             done = subprocess.run([str(BUILD / "bin/spancld"), "--client-memory", wrong], check=False, capture_output=True, text=True)
