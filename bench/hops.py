@@ -38,7 +38,7 @@ def load(path):
         events = json.load(file)["traceEvents"]
     spans = {}
     for e in events:
-        if e["ph"] != "X":
+        if e["ph"] != "X" or e["cat"] not in ("client", "link", "server"):
             continue
         value = next(iter(e["args"].values()))
         spans.setdefault((e["pid"] > 1, e["name"]), []).append(

@@ -396,6 +396,7 @@ struct _cl_event {
         struct server_set relay; /* servers that this client has to notify, because no peer will */
         struct list queue_link;
         uint32_t profile_row; /* the ledger's, and 1; 0: none (core/profile/profile.h) */
+        uint32_t journal; /* its place in the journal, and 1; 0: none (core/profile/journal.h) */
         /* Order (event.c). */
         bool lags;             /* the client has to take bytes, or run the tail */
         unsigned before;       /* events that must complete first; each is one of its parts */

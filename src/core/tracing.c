@@ -9,14 +9,18 @@
 #include "core/client.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
+#include "core/profile/journal.h"
+#include "core/profile/trace_links.h"
 #include "proto/info.h"
 #include "trace/lttng.h"
 #include "trace/timeline.h"
 
 enum {
-        ANSWER_NS = 2000000000, /* how long the servers may take */
-        CLIENT_PROCESS = 1,     /* of the timeline; the servers' follow */
+        ANSWER_NS = 2000000000, /* how long a server may take */
+        SLACK_NS = 10000000, /* by which the times of servers may be worse than the clocks tell */
 };
+
+static uint64_t begin_ns; /* when recording began */
 
 void tracing_start(void)
 {
@@ -24,6 +28,7 @@ void tracing_start(void)
                 (void)lttng_start(false);
         if (*config_text(CONFIG_trace))
                 trace_start();
+        begin_ns = clock_now_ns();
 }
 
 void tracing_server(struct server *s)
@@ -34,28 +39,46 @@ void tracing_server(struct server *s)
                 log_error("client", "out of memory: %s is not traced", server_name(s));
 }
 
-static int put_own(void *user, const struct trace_thread *t)
+/* The state of one writing of the timeline. */
+struct writing {
+        struct client *client;
+        struct timeline out;
+        struct journal_view view;
+        struct journal_gaps gaps;
+        struct trace_links *links;
+        uint64_t begin_ns; /* when the client began to record */
+};
+
+static int put_own(void *user, const struct trace_thread *t) LOCK_UNCHECKED
 {
-        struct timeline *out = user;
-        timeline_thread(out, CLIENT_PROCESS, t->id, t->name);
-        for (size_t i = 0; i < t->count; i++)
-                timeline_record(out, CLIENT_PROCESS, t->id, &t->records[i]);
+        struct writing *w = user;
+        timeline_thread(&w->out, JOURNAL_CLIENT, t->id, t->name);
+        w->gaps.dropped += t->lost;
+        for (size_t i = 0; i < t->count; i++) {
+                const struct trace_record *r = &t->records[i];
+                bool named = trace_probe_of(r) == TRACE_enqueue;
+                timeline_record(&w->out, JOURNAL_CLIENT, t->id, r,
+                                named ? journal_name(&w->view, r->value) : NULL);
+                trace_links_put(w->links, &w->out, r);
+        }
         return 0;
 }
 
 /* One INFO_TRACE_THREAD of a server, brought to the client's clock. */
-static void put_remote(struct timeline *out, const struct server *s, struct bytes block)
-        REQUIRES(client_held)
+static void put_remote(struct timeline *out, const struct server *s, struct bytes block,
+                       struct tracing_bounds *b, size_t *room) REQUIRES(client_held)
 {
-        unsigned process = CLIENT_PROCESS + 1 + s->index;
+        unsigned process = JOURNAL_SERVERS + s->index;
         struct bytes name = { 0 }, records = { 0 };
         char text[17];
+        uint64_t lost = info_u64(block, INFO_TRACE_LOST, 0);
         uint64_t thread = info_u64(block, INFO_TRACE_THREAD_ID, 0);
         info_find(block, INFO_TRACE_THREAD_NAME, &name);
         info_find(block, INFO_TRACE_RECORDS, &records);
         snprintf(text, sizeof(text), "%.*s", (int)(name.size < 16 ? name.size : 16),
                  name.size ? (const char *)name.data : "");
         timeline_thread(out, process, thread, text);
+        b->dropped += lost < UINT32_MAX ? lost : UINT32_MAX;
         for (const uint8_t *p = records.data; records.size >= 32; p += 32, records.size -= 32) {
                 const struct trace_record r = {
                         .begin_ns = server_local_ns(s, bytes_get_u64(p)),
@@ -63,18 +86,41 @@ static void put_remote(struct timeline *out, const struct server *s, struct byte
                         .probe = bytes_get_u64(p + 16),
                         .value = bytes_get_u64(p + 24),
                 };
-                timeline_record(out, process, thread, &r);
+                if (r.begin_ns < b->begin_ns || r.end_ns > b->end_ns || !*room) {
+                        b->dropped++;
+                        continue;
+                }
+                --*room;
+                if (r.probe <= TRACE_PROBE_MASK) /* servers tell no places */
+                        timeline_record(out, process, thread, &r, NULL);
         }
 }
 
-static void put_server(struct timeline *out, const struct server *s, const struct buf *info)
-        REQUIRES(client_held)
+void tracing_put_server(struct timeline *out, const struct server *s, struct bytes info,
+                        struct tracing_bounds *b)
 {
         struct info_entry e;
-        timeline_process(out, CLIENT_PROCESS + 1 + s->index, server_name(s));
-        for (struct bytes b = bytes_of(info->data, info->size); info_next(&b, &e);)
-                if (e.key == INFO_TRACE_THREAD)
-                        put_remote(out, s, e.value);
+        unsigned threads = 0;
+        size_t room = TRACING_RECORDS;
+        timeline_process(out, JOURNAL_SERVERS + s->index, server_name(s));
+        while (info_next(&info, &e) && threads < TRACE_THREADS)
+                if (e.key == INFO_TRACE_THREAD) {
+                        put_remote(out, s, e.value, b, &room);
+                        threads++;
+                }
+}
+
+static void put_server(struct writing *w, const struct server *s, struct bytes info)
+        REQUIRES(client_held)
+{
+        /* The session is younger than the client. */
+        uint64_t error = server_clock_error_ns(s) + SLACK_NS;
+        struct tracing_bounds b = {
+                .begin_ns = w->begin_ns > error ? w->begin_ns - error : 0,
+                .end_ns = client_now_ns(w->client) + error,
+        };
+        tracing_put_server(&w->out, s, info, &b);
+        w->gaps.dropped += b.dropped;
 }
 
 static bool is_done(void *request)
@@ -83,7 +129,7 @@ static bool is_done(void *request)
 }
 
 /* One server after the other: their answers are large. */
-static void ask(struct timeline *out, struct server *s) REQUIRES(client_held)
+static void ask(struct writing *w, struct server *s) REQUIRES(client_held)
 {
         struct client *c = s->client;
         struct session *session = s->spec->in_process ? NULL : server_session(s);
@@ -92,11 +138,60 @@ static void ask(struct timeline *out, struct server *s) REQUIRES(client_held)
                 return;
         if (session_send(session, trace_query, .request = q.id) == 0 &&
             client_wait_until(c, is_done, &q, client_now_ns(c) + ANSWER_NS) && !q.status)
-                put_server(out, s, &q.info);
+                put_server(w, s, bytes_of(q.info.data, q.info.size));
         else
                 log_warn("client", "%s did not send its trace", server_name(s));
         map_del(&c->requests, q.id); /* when there was no answer */
         buf_fini(&q.info);
+}
+
+/* The process of a server's link, with what its connections are. */
+static void put_link(struct writing *w, const struct server *s) REQUIRES(client_held)
+{
+        struct client *c = w->client;
+        char what[100] = "in this process", name[400];
+        if (!s->spec->in_process && s->link && c->io->describe)
+                c->io->describe(c->io_user, s->link, what, sizeof(what));
+        else if (!s->spec->in_process)
+                snprintf(what, sizeof(what), "not connected");
+        snprintf(name, sizeof(name), "%.250s: link (%s)", server_name(s), what);
+        timeline_process(&w->out, JOURNAL_LINKS + s->index, name);
+}
+
+static void put_other(struct writing *w) REQUIRES(client_held)
+{
+        struct client *c = w->client;
+        struct timeline_clock clocks[CLIENT_SERVERS_MAX];
+        for (unsigned i = 0; i < c->server_count; i++)
+                clocks[i] = (struct timeline_clock){ server_name(c->servers[i]),
+                                                     server_clock_error_ns(c->servers[i]) };
+        timeline_other(&w->out);
+        timeline_arg_text(&w->out, "version", SPANCL_VERSION);
+        timeline_arg(&w->out, "dropped", w->gaps.dropped);
+        timeline_arg(&w->out, "untimed", w->gaps.untimed);
+        timeline_clocks(&w->out, clocks, c->server_count);
+}
+
+static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)
+{
+        struct client *c = w->client;
+        timeline_begin(&w->out, file);
+        timeline_process(&w->out, JOURNAL_CLIENT, "client");
+        bool bad = journal_view(&w->view) < 0;
+        bad |= trace_links_new(c->server_count, &w->links) < 0;
+        for (unsigned i = 0; i < c->server_count; i++)
+                put_link(w, c->servers[i]);
+        bad |= trace_read(put_own, w) < 0;
+        trace_links_end(w->links, &w->out);
+        journal_write(c, &w->view, &w->out, &w->gaps);
+        for (unsigned i = 0; i < c->server_count; i++)
+                ask(w, c->servers[i]);
+        put_other(w);
+        timeline_end(&w->out);
+        if (bad)
+                log_error("client", "SPANCL_TRACE: out of memory; the timeline is not complete");
+        trace_links_free(w->links);
+        journal_view_fini(&w->view);
 }
 
 void tracing_write(struct client *c)
@@ -111,14 +206,8 @@ void tracing_write(struct client *c)
                 log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);
                 return;
         }
-        struct timeline out;
-        timeline_begin(&out, file);
-        timeline_process(&out, CLIENT_PROCESS, "client");
-        if (trace_read(put_own, &out) < 0)
-                log_error("client", "SPANCL_TRACE: out of memory");
-        for (unsigned i = 0; i < c->server_count; i++)
-                ask(&out, c->servers[i]);
-        timeline_end(&out);
+        struct writing w = { .client = c, .begin_ns = begin_ns };
+        write_all(&w, file);
         bool bad = ferror(file);
         if (fclose(file) != 0 || bad)
                 log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);

@@ -15,6 +15,8 @@ static int put_thread(void *user, const struct trace_thread *t)
                 r = info_put_u64(out, INFO_TRACE_THREAD_ID, t->id);
         if (!r)
                 r = info_put(out, INFO_TRACE_THREAD_NAME, t->name, strlen(t->name));
+        if (!r && t->lost)
+                r = info_put_u64(out, INFO_TRACE_LOST, t->lost);
         size_t records = 0;
         if (!r)
                 r = info_begin(out, INFO_TRACE_RECORDS, &records);
@@ -22,7 +24,7 @@ static int put_thread(void *user, const struct trace_thread *t)
                 r = buf_reserve(out, size);
         for (size_t i = 0; i < t->count && !r; i++) {
                 const struct trace_record *a = &t->records[i];
-                const uint64_t fields[] = { a->begin_ns, a->end_ns, a->probe, a->value };
+                const uint64_t fields[] = { a->begin_ns, a->end_ns, trace_probe_of(a), a->value };
                 for (size_t k = 0; k < array_size(fields) && !r; k++)
                         r = buf_put_u64(out, fields[k]);
         }

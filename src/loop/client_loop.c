@@ -621,6 +621,23 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
         opened_as(&l->opened, ret);
 }
 
+static void loop_describe(void *user, const struct io_link *l, char *ret, size_t size)
+{
+        const struct conn *conn = l->lanes.links[0].conn;
+        unsigned lanes = 0, packed = 0;
+        (void)user;
+        for (unsigned i = 0; i < SESSION_LANES; i++) {
+                lanes += l->lanes.links[i].conn != NULL;
+                packed += l->lanes.links[i].packer != NULL;
+        }
+        if (!conn)
+                snprintf(ret, size, "not connected");
+        else
+                snprintf(ret, size, "%s, %s, %u lane%s%s", conn->ops->name,
+                         conn->ops->caps & TRANSPORT_ENCRYPTED ? "encrypted" : "not encrypted",
+                         lanes, lanes == 1 ? "" : "s", packed ? ", may compress bulk data" : "");
+}
+
 static const char *loop_refused(void *user, const struct io_link *l)
 {
         struct attach *a = l->attach;
@@ -930,6 +947,7 @@ const struct client_io client_io_loop = {
         .connect = loop_connect_all,
         .attach = loop_attach,
         .reconnect = loop_reconnect,
+        .describe = loop_describe,
         .open = loop_open,
         .opened = loop_opened,
         .refused = loop_refused,

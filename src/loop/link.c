@@ -37,7 +37,9 @@ int link_up(struct link *l, struct session *s, unsigned lane, struct conn *conn,
                 conn_close(conn);
                 return r;
         }
-        *l = (struct link){ .session = s, .lane = lane, .conn = conn };
+        if (!lane && session_get_stats(s)->messages_sent && peer_next_seq < session_next_seq(s))
+                TRACE(resend, session_next_seq(s) - peer_next_seq);
+        *l = (struct link){ .session = s, .lane = lane, .place = session_place(s), .conn = conn };
         return 0;
 }
 
@@ -267,7 +269,7 @@ int link_flush(struct link *l, size_t budget, const struct link_lock *unlock)
                 struct trace_span span = trace_begin(TRACE_send, 0);
                 ssize_t r = l->conn->ops->sendv(l->conn, iov, n);
                 span.value = r > 0 ? (uint64_t)r : 0;
-                trace_end(&span);
+                trace_end_at(&span, l->place, l->lane);
                 if (!step_in(l, unlock, &l->sending))
                         return SP_E_LINK;
                 if (r <= 0) {
@@ -325,7 +327,7 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
         struct trace_span span = trace_begin(TRACE_receive, 0);
         ssize_t r = l->conn->ops->recvv(l->conn, iov, n);
         span.value = r > 0 ? (uint64_t)r : 0;
-        trace_end(&span);
+        trace_end_at(&span, l->place, l->lane);
         if (!step_in(l, unlock, &l->receiving))
                 return SP_E_LINK;
         if (l->lane)

@@ -41,6 +41,7 @@ static inline void link_lock_release(const struct link_lock *l) RELEASE(*l) LOCK
 struct link {
         struct session *session;
         unsigned lane;
+        unsigned place;    /* session_place: not asked without the lock */
         struct conn *conn; /* NULL: down */
         bool blocked;      /* the conn takes no more now: poll for room */
         bool waiting;   /* link_poll found that nothing can be received before session_bulk_retry */

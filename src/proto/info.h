@@ -66,6 +66,7 @@ enum info_key {
         INFO_TRACE_THREAD_ID,        /* u64 */
         INFO_TRACE_THREAD_NAME,      /* text, at most 15 bytes */
         INFO_TRACE_RECORDS,          /* four u64 each: begin_ns, end_ns, probe, value */
+        INFO_TRACE_LOST,             /* u64; older records that had no room; absent: 0 */
 
         /* session_stats, from the worker */
         INFO_SESSION = 0x10150,  /* block */

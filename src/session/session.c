@@ -50,6 +50,11 @@ const struct session_stats *session_get_stats(const struct session *s)
         return &s->stats;
 }
 
+unsigned session_place(const struct session *s)
+{
+        return s->params.place;
+}
+
 void session_count_fabric(struct session *s, uint64_t sent, uint64_t received)
 {
         s->stats.fabric_sent += sent;

@@ -63,6 +63,7 @@ struct session_params {
         /* Transfers from this size on use lanes 2 and further. So do transfers with which lane 1
          * would have that much to carry. 0: SESSION_WIDE_DEFAULT. */
         size_t wide_bytes;
+        unsigned place; /* its number in the owner's timeline (trace/trace.h); 0: none */
 };
 
 /* Counters of what crossed the link, replays included. */
@@ -284,6 +285,9 @@ bool session_lane_closed(const struct session *s, unsigned lane, struct session_
 SP_NODISCARD int session_lane_unpacked(struct session *s, unsigned lane, bool good);
 
 const struct session_stats *session_get_stats(const struct session *s);
+
+/* The number that the owner gave it (session_params). */
+unsigned session_place(const struct session *s);
 
 /* Count bytes of bulk lanes that went over a fabric. */
 void session_count_fabric(struct session *s, uint64_t sent, uint64_t received);

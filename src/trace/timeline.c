@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "base/quote.h"
+
 void timeline_begin(struct timeline *t, FILE *out)
 {
         *t = (struct timeline){ .out = out };
@@ -10,7 +12,7 @@ void timeline_begin(struct timeline *t, FILE *out)
 
 void timeline_end(struct timeline *t)
 {
-        fputs("\n]}\n", t->out);
+        fputs(t->other ? "}}\n" : "\n]}\n", t->out);
 }
 
 static void next(struct timeline *t)
@@ -21,15 +23,10 @@ static void next(struct timeline *t)
 
 static void put_text(FILE *out, const char *text)
 {
+        char escaped[QUOTE_CHARACTER];
         fputc('"', out);
-        for (; *text; text++) {
-                unsigned char c = (unsigned char)*text;
-                if (c < ' ')
-                        continue;
-                if (c == '"' || c == '\\')
-                        fputc('\\', out);
-                fputc(c, out);
-        }
+        for (struct bytes b = bytes_str(text); b.size;)
+                fwrite(escaped, 1, quote_character(&b, escaped), out);
         fputc('"', out);
 }
 
@@ -69,25 +66,101 @@ static void put_head(struct timeline *t, const char *phase, unsigned process, ui
         put_us(t->out, ns);
 }
 
-void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
-                     const struct trace_record *r)
+/* ---- slices and arrows ---------------------------------------------------------------------- */
+
+void timeline_slice(struct timeline *t, unsigned process, uint64_t thread, uint64_t begin_ns,
+                    uint64_t end_ns, const char *category, const char *name)
 {
-        static const char *const flows[] = {
+        put_head(t, "X", process, thread, begin_ns);
+        fputs(", \"dur\": ", t->out);
+        put_us(t->out, end_ns > begin_ns ? end_ns - begin_ns : 0);
+        fputs(", \"name\": ", t->out);
+        put_text(t->out, name);
+        fprintf(t->out, ", \"cat\": \"%s\", \"args\": {", category);
+        t->more = false;
+}
+
+void timeline_slice_end(struct timeline *t)
+{
+        fputs("}}", t->out);
+}
+
+static void next_arg(struct timeline *t, const char *name)
+{
+        fprintf(t->out, "%s\"%s\": ", t->more ? ", " : "", name);
+        t->more = true;
+}
+
+void timeline_arg(struct timeline *t, const char *name, uint64_t value)
+{
+        next_arg(t, name);
+        fprintf(t->out, "%" PRIu64, value);
+}
+
+void timeline_arg_text(struct timeline *t, const char *name, const char *value)
+{
+        next_arg(t, name);
+        put_text(t->out, value);
+}
+
+void timeline_flow(struct timeline *t, enum trace_flow flow, unsigned process, uint64_t thread,
+                   uint64_t ns, const char *category, uint64_t id)
+{
+        static const char *const phases[] = {
                 [TRACE_FLOW_START] = "s", [TRACE_FLOW_STEP] = "t", [TRACE_FLOW_END] = "f"
         };
-        const struct trace_info *p = trace_find(r->probe);
+        put_head(t, phases[flow], process, thread, ns);
+        fprintf(t->out,
+                ", \"name\": \"%s\", \"cat\": \"%s\", \"bp\": \"e\", \"id\": \"%" PRIx64 "\"}",
+                category, category, id);
+}
+
+void timeline_rate(struct timeline *t, unsigned process, uint64_t ns, uint64_t width_ns,
+                   uint64_t sent, uint64_t received)
+{
+        put_head(t, "C", process, 0, ns);
+        fprintf(t->out, ", \"name\": \"MB/s\", \"args\": {\"sent\": %.3f, \"received\": %.3f}}",
+                (double)sent * 1e3 / (double)width_ns, (double)received * 1e3 / (double)width_ns);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
+                     const struct trace_record *r, const char *command)
+{
+        const struct trace_info *p = trace_find(trace_probe_of(r));
         if (!p || r->end_ns < r->begin_ns)
                 return;
-        put_head(t, "X", process, thread, r->begin_ns);
-        fputs(", \"dur\": ", t->out);
-        put_us(t->out, r->end_ns - r->begin_ns);
-        fprintf(t->out, ", \"name\": \"%s\", \"cat\": \"%s\", \"args\": {\"%s\": %" PRIu64 "}}",
-                p->name, p->group, p->value, r->value);
-        if (!flows[p->flow])
-                return;
-        put_head(t, flows[p->flow], process, thread, r->begin_ns);
-        fprintf(t->out,
-                ", \"name\": \"command\", \"cat\": \"command\", \"bp\": \"e\", \"id\": \"%" PRIx64
-                "\"}",
-                r->value);
+        timeline_slice(t, process, thread, r->begin_ns, r->end_ns, p->group, p->name);
+        timeline_arg(t, p->value, r->value);
+        if (command)
+                timeline_arg_text(t, "command", command);
+        timeline_slice_end(t);
+        if (p->flow == TRACE_FLOW_MARK) {
+                put_head(t, "i", process, thread, r->begin_ns);
+                fprintf(t->out, ", \"s\": \"g\", \"name\": \"%s\", \"cat\": \"mark\"}", p->name);
+        } else if (p->flow != TRACE_FLOW_NONE) {
+                timeline_flow(t, p->flow, process, thread, r->begin_ns, "command", r->value);
+        }
+}
+
+/* ---- other data ----------------------------------------------------------------------------- */
+
+void timeline_other(struct timeline *t)
+{
+        fputs("\n],\n\"otherData\": {", t->out);
+        t->other = true;
+        t->more = false;
+}
+
+void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, size_t count)
+{
+        next_arg(t, "clocks");
+        fputc('[', t->out);
+        for (size_t i = 0; i < count; i++) {
+                fprintf(t->out, "%s{\"server\": ", i ? ", " : "");
+                put_text(t->out, clocks[i].server);
+                fprintf(t->out, ", \"error_ns\": %" PRIu64 "}", clocks[i].error_ns);
+        }
+        fputc(']', t->out);
 }

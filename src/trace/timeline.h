@@ -10,15 +10,47 @@
 struct timeline {
         FILE *out;
         bool started;
+        bool other; /* the other data has begun */
+        bool more;  /* an argument stands in front of the next one */
 };
 
 /* Errors of the file are the stream's (ferror). */
 void timeline_begin(struct timeline *t, FILE *out);
 void timeline_process(struct timeline *t, unsigned process, const char *name);
 void timeline_thread(struct timeline *t, unsigned process, uint64_t thread, const char *name);
-/* Write a record. It is left out if its probe is not known, or if it ends before it begins. */
+/* Write a record. It is left out if its probe is not known, or if it ends before it begins. `command`: the name of the
+ * command that its event completes; NULL: none is known. */
 void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
-                     const struct trace_record *r);
+                     const struct trace_record *r, const char *command);
+
+/* ---- what is no record ---------------------------------------------------------------------- */
+
+/* Begin a slice of a row. Between it and timeline_slice_end stand its arguments. */
+void timeline_slice(struct timeline *t, unsigned process, uint64_t thread, uint64_t begin_ns,
+                    uint64_t end_ns, const char *category, const char *name);
+void timeline_slice_end(struct timeline *t);
+
+/* An argument of the slice, or a member of the other data. `name` needs no escapes. */
+void timeline_arg(struct timeline *t, const char *name, uint64_t value);
+void timeline_arg_text(struct timeline *t, const char *name, const char *value);
+
+/* A point of an arrow, which joins slices by the category and the id. It is bound to the slice around its time. */
+void timeline_flow(struct timeline *t, enum trace_flow flow, unsigned process, uint64_t thread,
+                   uint64_t ns, const char *category, uint64_t id);
+
+/* Bytes in a time of `width_ns`, as a rate in both directions. */
+void timeline_rate(struct timeline *t, unsigned process, uint64_t ns, uint64_t width_ns,
+                   uint64_t sent, uint64_t received);
+
+/* Behind all events: begin the other data, with arguments up to timeline_end. */
+void timeline_other(struct timeline *t);
+/* The exactness of a server's clock, as elements of the other data's member `clocks`. */
+struct timeline_clock {
+        const char *server;
+        uint64_t error_ns;
+};
+void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, size_t count);
+
 void timeline_end(struct timeline *t);
 
 #endif

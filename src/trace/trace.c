@@ -84,7 +84,7 @@ static struct ring *ring_of_thread(void)
         return r;
 }
 
-static void put_ring(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+static void put_ring(uint64_t probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
 {
         struct ring *r = ring_of_thread();
         if (!r)
@@ -97,15 +97,21 @@ static void put_ring(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
         atomic_store_explicit(&r->count, n + 1, memory_order_release);
 }
 
-void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+void trace_put_at(uint64_t probe_at, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
 {
         unsigned consumers = atomic_load(&trace_consumers);
+        enum trace_probe probe = (enum trace_probe)(probe_at & TRACE_PROBE_MASK);
         if (consumers & TRACE_RINGS)
-                put_ring(probe, begin_ns, end_ns, value);
+                put_ring(probe_at, begin_ns, end_ns, value);
         if (consumers & TRACE_LTTNG)
                 atomic_load (&lttng_put)(probe, begin_ns, end_ns, value);
         if (consumers & TRACE_TRACERS)
                 static_probes_fire(probe, begin_ns, end_ns, value);
+}
+
+void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+{
+        trace_put_at(probe, begin_ns, end_ns, value);
 }
 
 /* Copy the records that were complete, and were not overwritten meanwhile. */
@@ -129,6 +135,7 @@ static void copy_ring(const struct ring *r, struct trace_thread *ret)
         ret->count = (size_t)(end - begin);
         gone = gone < ret->count ? gone : ret->count;
         ret->count -= gone;
+        ret->lost = begin + gone;
         memmove(ret->records, ret->records + gone, ret->count * sizeof(*ret->records));
 }
 

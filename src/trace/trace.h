@@ -21,7 +21,13 @@ enum trace_probe {
 #include "trace/probes.def"
 };
 
-enum trace_flow { TRACE_FLOW_NONE, TRACE_FLOW_START, TRACE_FLOW_STEP, TRACE_FLOW_END };
+enum trace_flow {
+        TRACE_FLOW_NONE,
+        TRACE_FLOW_START,
+        TRACE_FLOW_STEP,
+        TRACE_FLOW_END,
+        TRACE_FLOW_MARK, /* no flow: it concerns all rows of the timeline */
+};
 
 /* The description of a probe, from probes.def. */
 struct trace_info {
@@ -34,8 +40,33 @@ const struct trace_info *trace_find(uint64_t probe);
 
 /* CLOCK_MONOTONIC ns; begin == end: a moment. */
 struct trace_record {
-        uint64_t begin_ns, end_ns, probe, value;
+        uint64_t begin_ns, end_ns;
+        uint64_t probe; /* of probes.def; in this process with a place (trace_at) */
+        uint64_t value;
 };
+
+/* A place is the number of a session in this process (0: none), with a lane of it. */
+#define TRACE_PROBE_MASK 0xffffull
+
+static inline uint64_t trace_at(uint64_t probe, unsigned place, unsigned lane)
+{
+        return (probe & TRACE_PROBE_MASK) | (uint64_t)(place & 0xffff) << 16 | (uint64_t)lane << 32;
+}
+
+static inline uint64_t trace_probe_of(const struct trace_record *r)
+{
+        return r->probe & TRACE_PROBE_MASK;
+}
+
+static inline unsigned trace_place_of(const struct trace_record *r)
+{
+        return (unsigned)(r->probe >> 16) & 0xffff;
+}
+
+static inline unsigned trace_lane_of(const struct trace_record *r)
+{
+        return (unsigned)(r->probe >> 32);
+}
 
 enum {
         TRACE_RECORDS = 1 << 15, /* of one thread; new ones overwrite the oldest */
@@ -71,6 +102,8 @@ void trace_use_lttng(void (*put)(enum trace_probe probe, uint64_t begin_ns, uint
 
 /* Give a record to the consumers. */
 void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
+/* The same at a place, which only the rings keep. */
+void trace_put_at(uint64_t probe_at, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
 
 /* ---- in the code ---------------------------------------------------------------------------- */
 
@@ -89,6 +122,14 @@ static inline void trace_end(struct trace_span *s)
 {
         if (__builtin_expect(s->begin_ns != 0, false))
                 trace_put(s->probe, s->begin_ns, clock_now_ns(), s->value);
+}
+
+/* trace_end at a place. */
+static inline void trace_end_at(struct trace_span *s, unsigned place, unsigned lane)
+{
+        if (__builtin_expect(s->begin_ns != 0, false))
+                trace_put_at(trace_at(s->probe, place, lane), s->begin_ns, clock_now_ns(),
+                             s->value);
 }
 
 /* Record a span from here to the end of the block; `span_NAME.value` may be changed. */
@@ -110,6 +151,7 @@ static inline void trace_end(struct trace_span *s)
 struct trace_thread {
         uint64_t id; /* the system's */
         char name[16];
+        uint64_t lost; /* older records that were overwritten */
         size_t count;
         struct trace_record *records; /* in the order in which they ended */
 };

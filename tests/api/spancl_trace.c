@@ -56,7 +56,7 @@ static size_t read_spans(const char *path, struct span *ret, unsigned *ret_proce
                 unsigned process;
                 if (sscanf(line, "{\"ph\": \"M\", \"pid\": %u, \"name\": \"process_name\"",
                            &process) == 1 &&
-                    strstr(line, "process_name"))
+                    strstr(line, "process_name") && process < 32)
                         *ret_processes |= 1u << process;
                 if (n < MAX &&
                     sscanf(line,

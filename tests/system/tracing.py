@@ -84,7 +84,7 @@ def the_events_are_as_many_as_the_timelines():
     # An event has the times and the value of its span.
     fields = re.search(r"spancl_client:enqueue: .*begin_ns = (\d+), duration_ns = (\d+), event = (\d+)", text)
     begin = f"{int(fields[1]) // 1000}.{int(fields[1]) % 1000:03}"
-    assert re.search(rf'"ts": {re.escape(begin)}, .*"enqueue".*"event": {fields[3]}}}', timeline.read_text()), fields[0]
+    assert re.search(rf'"ts": {re.escape(begin)}, .*"enqueue".*"event": {fields[3]}[,}}]', timeline.read_text()), fields[0]
 
 
 def lttng_lists_the_events_of_running_programs():

@@ -83,7 +83,7 @@ TEST(more_moves_than_the_table_has_are_summed_up)
         for (uint64_t i = 0; i < OBJECTS; i++) {
                 const struct share part = { { 10, 14 }, i % 2 ? PLACEMENT_HOST : 1, 0 };
                 m.id = i / 2 + 1;
-                profile_move(&m, &part, &to);
+                profile_move(&m, &part, &to, 0);
         }
         for (size_t i = 0; i < LEDGER_MOVES; i++) {
                 sum += profile_ledger.moves[i].count;

@@ -152,14 +152,14 @@ TEST(the_timeline_skips_probes_that_are_not_known)
                 { 6, 5, TRACE_submit, 0 },
         };
         for (size_t i = 0; i < array_size(records); i++)
-                timeline_record(&out, 2, 77, &records[i]);
+                timeline_record(&out, 2, 77, &records[i], NULL);
         timeline_end(&out);
         fclose(file);
         assert_string_equal(
                 text,
                 "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"
                 "{\"ph\": \"M\", \"pid\": 2, \"name\": \"process_name\", \"args\": {\"name\": "
-                "\"a \\\"b\\\" \\\\ \"}},\n"
+                "\"a \\\"b\\\" \\\\ \\u000a\"}},\n"
                 "{\"ph\": \"M\", \"pid\": 2, \"tid\": 77, \"name\": \"thread_name\", \"args\": "
                 "{\"name\": \"loop\"}},\n"
                 "{\"ph\": \"X\", \"pid\": 2, \"tid\": 77, \"ts\": 12345678901234.567, \"dur\": 0.433, "
@@ -168,6 +168,48 @@ TEST(the_timeline_skips_probes_that_are_not_known)
                 "\"name\": \"command\", \"cat\": \"command\", \"bp\": \"e\", \"id\": \"2a\"}\n"
                 "]}\n");
         free(text);
+}
+
+TEST(the_timeline_escapes_names_and_ends_with_its_other_data)
+{
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+        struct timeline out;
+        assert_non_null(file);
+        timeline_begin(&out, file);
+        timeline_slice(&out, 5, 6, 2000, 1000, "kernel", "\"\x01\xff");
+        timeline_arg(&out, "bytes", UINT64_MAX);
+        timeline_arg_text(&out, "command", "\\");
+        timeline_slice_end(&out);
+        timeline_record(&out, 1, 2, &(struct trace_record){ 7, 7, TRACE_lost, 3 }, NULL);
+        timeline_other(&out);
+        timeline_arg(&out, "dropped", 1);
+        timeline_clocks(&out, (struct timeline_clock[]){ { "a\nb", 4 }, { "", 0 } }, 2);
+        timeline_end(&out);
+        fclose(file);
+        assert_string_equal(
+                text,
+                "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"
+                "{\"ph\": \"X\", \"pid\": 5, \"tid\": 6, \"ts\": 2.000, \"dur\": 0.000, "
+                "\"name\": \"\\\"\\u0001\\ufffd\", \"cat\": \"kernel\", "
+                "\"args\": {\"bytes\": 18446744073709551615, \"command\": \"\\\\\"}},\n"
+                "{\"ph\": \"X\", \"pid\": 1, \"tid\": 2, \"ts\": 0.007, \"dur\": 0.000, "
+                "\"name\": \"lost\", \"cat\": \"client\", \"args\": {\"server\": 3}},\n"
+                "{\"ph\": \"i\", \"pid\": 1, \"tid\": 2, \"ts\": 0.007, \"s\": \"g\", "
+                "\"name\": \"lost\", \"cat\": \"mark\"}\n"
+                "],\n\"otherData\": {\"dropped\": 1, \"clocks\": [{\"server\": \"a\\u000ab\", "
+                "\"error_ns\": 4}, {\"server\": \"\", \"error_ns\": 0}]}}\n");
+        free(text);
+}
+
+TEST(places_stay_in_this_process)
+{
+        struct trace_record r = { .probe = trace_at(TRACE_send, 7, 3) };
+        assert_int_equal(trace_probe_of(&r), TRACE_send);
+        assert_int_equal(trace_place_of(&r), 7);
+        assert_int_equal(trace_lane_of(&r), 3);
+        assert_int_equal(trace_at(TRACE_send, 0, 0), TRACE_send);
 }
 
 TEST(every_probe_is_found_by_its_number)
@@ -217,6 +259,8 @@ int main(void)
                 cmocka_unit_test(a_reader_sees_whole_records_in_order_while_they_are_written),
                 cmocka_unit_test(a_span_records_the_value_that_it_has_at_its_end),
                 cmocka_unit_test(the_timeline_skips_probes_that_are_not_known),
+                cmocka_unit_test(the_timeline_escapes_names_and_ends_with_its_other_data),
+                cmocka_unit_test(places_stay_in_this_process),
                 cmocka_unit_test(every_probe_is_found_by_its_number),
                 cmocka_unit_test(the_documentation_has_every_probe),
         };

@@ -124,6 +124,7 @@ int command_ready(struct command *m, bool event)
         if (m->enqueue->record)
                 return record_ready(m);
         m->id = client_new_id(m->client, OBJECT_EVENT);
+        event |= profile_counts(&m->profile) && profile_times_all();
         bool app = m->enqueue->ret_event != NULL, later = comes_later(m);
         /* Sending for command_use may have shown that the server is gone. Then nothing would
          * complete the event. */
@@ -184,7 +185,7 @@ cl_int command_end(struct command *m, int r, bool wait)
                 if (profile_counts(&m->profile))
                         profile_sent(m);
                 if (wait) {
-                        if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on())
+                        if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_timing())
                                 server_ask_clock(m->server);
                         client_wait(m->client, event_is_settled, m->event);
                         if (profile_is_on())

@@ -111,7 +111,7 @@ int event_new(cl_command_queue q, cl_command_type type, uint64_t id, bool app, c
         e->tracked = e->watched = true;
         event_hold(e); /* the map's */
         list_append(&q->commands, &e->queue_link);
-        if (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on())
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_timing())
                 e->queued_ns = client_now_ns(c);
         *ret = e;
         return 0;
@@ -393,11 +393,15 @@ int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
         }
         if (status < 0)
                 log_debug("client", "a command failed on %s: %d", server_name(s), status);
+        if (status < 0)
+                TRACE(failed, id);
         if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
                 q->deferred_error = status;
         if (status < 0 && q)
                 ahead_failed(q, status);
         if (!e) {
+                if (profile_is_on() && timed && status == CL_COMPLETE)
+                        profile_moved(s, id, times);
                 migration_ended(s, id, status, times, timed);
                 if (status < 0 && !q)
                         arrival_failed(s, id);
@@ -582,7 +586,8 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
         for (cl_uint i = 0; i < count; i++) {
                 event_hold(events[i]);
                 cl_command_queue q = events[i]->queue;
-                bool timed = q && (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on());
+                bool timed =
+                        q && (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_timing());
                 if (timed && !event_is_done(events[i]))
                         server_ask_clock(q->device->server);
         }

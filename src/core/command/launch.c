@@ -231,6 +231,9 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
         bool timed = false;
         if (profile_counts(&m.profile)) {
                 m.profile.kernel = k->info->name;
+                m.profile.global = global;
+                m.profile.local = local;
+                m.profile.dims = dims;
                 timed = r == 0 && profile_times(m.server, k->info->name);
         }
         if (r == 0)

@@ -83,7 +83,8 @@ static bool is_followed(const struct client *c, struct range part) REQUIRES(clie
 /* The flags of the command that receives the brought bytes. */
 static uint64_t write_flags(const struct client *c, struct range part) REQUIRES(client_held)
 {
-        return is_followed(c, part) ? COMMAND_NOTIFY : 0;
+        return is_followed(c, part) || (profile_is_on() && profile_times_all()) ? COMMAND_NOTIFY
+                                                                                : 0;
 }
 
 static int bring_from_host(struct command *m, cl_mem root, struct range part, uint64_t id,
@@ -214,7 +215,7 @@ static int bring(struct command *m, cl_mem root, const struct share *share) REQU
                 return r;
         r = placement_copy(&root->placement, m->server->index, domain, part, id);
         if (r == 0 && profile_is_on())
-                profile_move(root, share, m->server);
+                profile_move(root, share, m->server, id);
         if (r == 0)
                 migration_begin(root, share, m->server, domain, id, is_followed(c, part));
         if (r == 0)

@@ -21,7 +21,7 @@ static void destroy(cl_command_queue q)
 /* Also the queue's commands that the program does not ask about are timed if the ledger is kept. */
 static cl_command_queue_properties server_properties(const struct _cl_command_queue *q)
 {
-        bool timed = profile_is_on() && !(q->properties & CL_QUEUE_ON_DEVICE);
+        bool timed = profile_is_timing() && !(q->properties & CL_QUEUE_ON_DEVICE);
         return q->properties | (timed ? CL_QUEUE_PROFILING_ENABLE : 0);
 }
 
@@ -348,7 +348,7 @@ static cl_int wait_all(cl_command_queue q) REQUIRES(client_held)
         if (!q->last_event)
                 return CL_SUCCESS;
         f.id = q->last_event;
-        if (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_on())
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_timing())
                 server_ask_clock(q->device->server);
         client_wait(c, is_finished, &f);
         if (profile_is_on())

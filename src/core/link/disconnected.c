@@ -10,6 +10,7 @@
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/progress.h"
+#include "trace/trace.h"
 
 enum { LOSSES_MAX = 16 }; /* connections in a row that are of no use */
 
@@ -86,6 +87,7 @@ static uint64_t patience_of(const struct client *c) REQUIRES(client_held)
 void server_disconnected(struct server *s)
 {
         struct client *c = s->client;
+        TRACE(disconnected, s->index);
         s->state = SERVER_DISCONNECTED;
         c->disconnected.count++;
         s->lost_status = 0;
@@ -120,6 +122,7 @@ int server_redial(struct server *s)
 
 void server_back(struct server *s)
 {
+        TRACE(reconnected, s->index);
         s->state = SERVER_UP;
         s->client->disconnected.count--;
         s->disconnected.refusing = false;

@@ -113,6 +113,9 @@ struct client_io {
          * name. Lives as the link does. NULL: not known. May be NULL. */
         const char *(*reached)(void *user, const struct io_link *l);
 
+        /* Describe the connections for a person: transport, encryption, lanes, compression. NULL: not known. */
+        void (*describe)(void *user, const struct io_link *l, char *ret, size_t size);
+
         /* The memory that this process and the server have in common: its descriptor, which lives as
          * the link does, and its size, which can't change. -1: there is none. May be NULL. */
         int (*arena)(void *user, struct io_link *l, uint64_t *ret_size);

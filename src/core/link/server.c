@@ -27,6 +27,7 @@
 #include "core/status.h"
 #include "core/tracing.h"
 #include "proto/info.h"
+#include "trace/trace.h"
 
 enum {
         KICK_BYTES = 8 << 10,      /* so much is worth a packet */
@@ -281,7 +282,7 @@ int server_new(struct client *c, unsigned index, const struct server_spec *spec,
         s->peers.id = client_new_id(c, OBJECT_PEER);
         c->io->random(c->io_user, s->id, sizeof(s->id));
         c->io->random(c->io_user, s->key, sizeof(s->key));
-        struct session_params params = { .ops = &session_ops, .user = s };
+        struct session_params params = { .ops = &session_ops, .user = s, .place = index + 1 };
         int r = session_new(&params, &s->session);
         if (r < 0) {
                 mem_free(s);
@@ -352,6 +353,7 @@ void server_lost(struct server *s, int status, const char *text)
         }
         if (!c->closing) {
                 char line[160];
+                TRACE(lost, s->index);
                 snprintf(line, sizeof(line), "is lost: %s", text);
                 server_log(s, found_is_gone(s) || s->drains ? LOG_INFO : LOG_ERROR, line);
         }
@@ -718,6 +720,13 @@ void server_want_bulk(struct server *s, uint64_t size)
 uint64_t server_local_ns(const struct server *s, uint64_t remote_ns)
 {
         return remote_ns - (uint64_t)s->clock.offset;
+}
+
+uint64_t server_clock_error_ns(const struct server *s)
+{
+        if (s->spec->in_process || !s->clock.offset) /* the same clock */
+                return 0;
+        return s->clock.rtt_ns / 2 + (client_now_ns(s->client) - s->clock.at_ns) / CLOCK_DRIFT;
 }
 
 void server_ask_clock(struct server *s)

@@ -183,6 +183,8 @@ SP_NODISCARD int server_round_trip(struct server *s) REQUIRES(client_held);
 
 /* A time of the server's clock in the client's. */
 uint64_t server_local_ns(const struct server *s, uint64_t remote_ns) REQUIRES(client_held);
+/* By how much such a time may be wrong: half the round trip that showed the clock, and what the clocks drift since. */
+uint64_t server_clock_error_ns(const struct server *s) REQUIRES(client_held);
 /* Ask for the server's clock if the last answer is old. Called just before a wait, so that the
  * answer is seen as soon as it comes. */
 void server_ask_clock(struct server *s) REQUIRES(client_held);

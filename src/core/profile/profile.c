@@ -10,8 +10,10 @@
 #include "core/command/queue.h"
 #include "core/link/server.h"
 #include "core/memory/placement.h"
+#include "core/profile/journal.h"
 #include "core/profile/ledger.h"
 #include "os/clock.h"
+#include "os/thread.h"
 
 enum {
         TIMED_FIRST = 16, /* launches of a kernel */
@@ -19,7 +21,7 @@ enum {
         LARGE = 1 << 20,  /* bytes from which on a command travels in parts */
 };
 
-bool profile_on;
+bool profile_on, profile_timing;
 struct ledger profile_ledger;
 
 /* Of this thread: its waits so far, and the last one. */
@@ -30,7 +32,9 @@ static _Thread_local struct {
 
 void profile_start(void) LOCK_UNCHECKED
 {
-        profile_on = *config_text(CONFIG_profile_file) != 0;
+        bool ledger = *config_text(CONFIG_profile_file) != 0, journal = journal_start();
+        profile_on = ledger || journal;
+        profile_timing = ledger || (journal && config_number(CONFIG_trace_times));
         profile_ledger.begin_ns = clock_now_ns();
 }
 
@@ -73,8 +77,10 @@ static struct ledger_row *row_of(const struct server *s, const char *name, bool 
         return others;
 }
 
-void profile_move(const struct _cl_mem *root, const struct share *share, const struct server *to)
+void profile_move(const struct _cl_mem *root, const struct share *share, const struct server *to,
+                  uint64_t event)
 {
+        journal_move(root, share, to, event);
         int from = share->server == PLACEMENT_HOST ? LEDGER_HOST : (int)share->server;
         uint64_t h = mix(mix(mix(0, root->id), (uint64_t)from), to->index);
         struct ledger_move *m = &profile_ledger.moves[0];
@@ -166,6 +172,13 @@ void profile_wait_was(enum profile_wait kind, const struct server *s, const stru
         w->calls++;
         if (!last.ns)
                 return;
+        journal_wait(&(struct journal_wait){ .begin_ns = last.begin_ns,
+                                             .end_ns = last.begin_ns + last.ns,
+                                             .thread = thread_number(),
+                                             .event = e ? e->id : 0,
+                                             .bytes = bytes,
+                                             .server = s ? s->index : CLIENT_SERVERS_MAX,
+                                             .kind = kind });
         w->waits++;
         w->ns += last.ns;
         switch (kind) {
@@ -246,9 +259,16 @@ void profile_begin(struct command *m)
                                                .waited_ns = waited_ns };
 }
 
+bool profile_times_all(void)
+{
+        return profile_timing && journal_is_kept();
+}
+
 bool profile_times(const struct server *s, const char *kernel)
 {
         uint64_t count = row_of(s, kernel, true)->count;
+        if (journal_is_kept())
+                return profile_timing;
         return count < TIMED_FIRST || count % TIMED_EACH == 0;
 }
 
@@ -265,6 +285,10 @@ void profile_sent(struct command *m)
         p->row = (uint32_t)(r - profile_ledger.rows) + 1;
         if (m->event)
                 m->event->profile_row = p->row;
+        journal_command(m, p->kernel ? p->kernel : name_of(m->enqueue->type));
+        if (m->event &&
+            m->event->end_ns) /* it completed while the call waited for its bytes to go */
+                profile_timed(m->event);
 }
 
 void profile_end(struct command *m)
@@ -279,6 +303,8 @@ void profile_end(struct command *m)
 
 void profile_timed(const struct _cl_event *e)
 {
+        if (e->end_ns)
+                journal_timed(e);
         if (!e->profile_row || e->end_ns <= e->start_ns)
                 return;
         struct ledger_row *r = &profile_ledger.rows[e->profile_row - 1];

@@ -1,6 +1,9 @@
-/* The ledger of SPANCL_PROFILE_FILE: where the program's time with SpanCL goes, as counts and sums by kernel, by kind
+/* Hooks in commands, events and waits, for SPANCL_PROFILE_FILE and SPANCL_TRACE. They keep two things.
+ *
+ * The ledger of SPANCL_PROFILE_FILE: where the program's time with SpanCL goes, as counts and sums by kernel, by kind
  * of transfer, by kind of wait and by server. The client writes it when the program exits (profile_write), and
- * `spancl profile` makes a report of it.
+ * `spancl profile` makes a report of it. The journal of SPANCL_TRACE (core/profile/journal.h): the newest commands,
+ * waits and moves, for the timeline.
  *
  * One ledger for the process's client; its lock guards it. Memory is bounded: a table that is full sums up the rest
  * in one row. While it is off, each place that keeps it costs a load and a branch. */
@@ -16,6 +19,8 @@ struct share;
 /* The hooks must not change the code around them. */
 #define PROFILE_COLD __attribute__((cold, noinline))
 
+extern bool
+        profile_timing; /* devices record when commands ran, also for queues that do not ask for it */
 extern bool profile_on; /* set before the first server is connected; a child of fork() clears it */
 
 static inline bool profile_is_on(void)
@@ -23,7 +28,13 @@ static inline bool profile_is_on(void)
         return __builtin_expect(profile_on, false);
 }
 
-/* Keep the ledger if SPANCL_PROFILE_FILE is set. */
+/* Return true if all commands are to be timed. */
+static inline bool profile_is_timing(void)
+{
+        return profile_is_on() && profile_timing;
+}
+
+/* Keep the ledger if SPANCL_PROFILE_FILE is set, and the journal if SPANCL_TRACE is. */
 void profile_start(void);
 void profile_stop(void);
 /* Write it. */
@@ -56,6 +67,8 @@ PROFILE_COLD void profile_wait_was(enum profile_wait kind, const struct server *
 struct profile_command {
         uint64_t begin_ns, waited_ns; /* at its begin */
         const char *kernel;           /* its name; NULL: it is no launch */
+        const size_t *global, *local; /* of a launch; NULL: none; borrowed until it was sent */
+        unsigned dims;
         uint64_t bytes;
         uint32_t row; /* of the ledger, and 1; 0: it was not sent */
 };
@@ -65,6 +78,9 @@ static inline bool profile_counts(const struct profile_command *p)
 {
         return __builtin_expect(p->begin_ns != 0, false);
 }
+
+/* Return true if also those commands are to be timed that nothing asks about. */
+PROFILE_COLD bool profile_times_all(void);
 
 PROFILE_COLD void profile_begin(struct command *m);
 /* It was sent; before it is waited for. */
@@ -79,8 +95,11 @@ PROFILE_COLD bool profile_times(const struct server *s, const char *kernel) REQU
 /* The times of the event have come. */
 PROFILE_COLD void profile_timed(const struct _cl_event *e) REQUIRES(client_held);
 
-/* Bytes of a memory object move to a server because a command needs them there. */
+/* Bytes of a memory object move to a server because a command needs them there; `event` completes the move. */
 PROFILE_COLD void profile_move(const struct _cl_mem *root, const struct share *share,
-                               const struct server *to) REQUIRES(client_held);
+                               const struct server *to, uint64_t event) REQUIRES(client_held);
+/* It has come. The times are the server's, of its submission, start and end. */
+PROFILE_COLD void profile_moved(const struct server *to, uint64_t event, const uint64_t times[3])
+        REQUIRES(client_held);
 
 #endif

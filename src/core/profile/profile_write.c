@@ -87,6 +87,8 @@ void profile_write(struct client *c)
         if (!profile_on)
                 return;
         profile_on = false; /* what follows is no work of the program */
+        if (!*path)
+                return;
         FILE *out = fopen(path, "we");
         if (!out) {
                 log_error("client", "SPANCL_PROFILE_FILE: can't write %s: error %d", path, errno);

@@ -16,6 +16,7 @@
 #include "os/folder.h"
 #include "proto/info.h"
 #include "proto/option.h"
+#include "trace/trace.h"
 
 /* One server's share of a build. */
 struct job_part {
@@ -495,6 +496,7 @@ static enum covers covers(const struct _cl_program *p, const struct program_buil
 
 int program_build(cl_program p, const struct program_build_params *params)
 {
+        TRACE_SPAN(build, 0);
         struct client *c = p->context->client;
         struct program_job *j =
                 job_new(p, params->compile ? JOB_COMPILE : JOB_BUILD, params->options);
@@ -534,6 +536,7 @@ int program_build(cl_program p, const struct program_build_params *params)
                                             : CL_INVALID_BUILD_OPTIONS;
                 return r;
         }
+        span_build.value = p->id;
         r = job_run(j);
         client_unlock(c);
         return r;
@@ -597,6 +600,7 @@ static int link_start(cl_program p, const struct program_link_params *params) RE
 
 int program_link(cl_context x, const struct program_link_params *params, cl_program *ret)
 {
+        TRACE_SPAN(build, 0);
         cl_program p;
         client_lock(x->client);
         int r = program_new(x,
@@ -607,6 +611,7 @@ int program_link(cl_context x, const struct program_link_params *params, cl_prog
                             },
                             &p);
         if (!r) {
+                span_build.value = p->id;
                 r = link_start(p, params);
                 if (!r || r == CL_LINK_PROGRAM_FAILURE)
                         *ret = p;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "engine/program/include.h"
 #include "os/folder.h"
+#include "trace/trace.h"
 
 void engine_part_fini(struct part *p)
 {
@@ -156,6 +157,7 @@ static cl_int native_run(struct build *b, struct backend_program *native, const 
         const struct backend_ops *be = b->engine->be;
         char folder[PATH_MAX], *options = NULL;
         cl_int status;
+        TRACE_SPAN(compile, b->program->object.id);
         bool own = make_folder(b, in, folder, &status);
         if (own)
                 status = write_headers(folder, in, &options);
@@ -241,6 +243,8 @@ void engine_part_find(struct build *b, struct part *p)
             !cached_build_find(b->engine, &p->key, p->devices, p->device_count, &p->cached))
                 return;
         p->found = !buf_put(&p->info, p->cached.info.data, p->cached.info.size);
+        if (p->found)
+                TRACE(cached, b->program->object.id);
 }
 
 /* Make the program from the cached value. False: that was not usable. */
@@ -285,10 +289,12 @@ static cl_int part_link(struct build *b, struct part *p)
         for (size_t i = 0; i < b->input_count && status == CL_SUCCESS; i++)
                 status = engine_program_native(b->inputs[i], p->domain, &inputs[i]);
         unlock(b);
-        if (status == CL_SUCCESS)
+        if (status == CL_SUCCESS) {
+                TRACE_SPAN(compile, b->program->object.id);
                 status =
                         e->be->program.link(e->backend, p->domain, p->devices, p->device_count,
                                             inputs, b->input_count, b->in.options, &p->info, &made);
+        }
         mem_free(inputs);
         if (status == CL_SUCCESS) {
                 lock(b);

@@ -1,0 +1,155 @@
+#include "core/profile/journal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "config/variables.h"
+#include "core/command/command.h"
+#include "core/command/enqueue.h"
+#include "core/command/queue.h"
+#include "core/link/server.h"
+#include "core/memory/placement.h"
+#include "core/profile/ledger.h"
+
+enum {
+        COMMANDS = 1 << 15,
+        WAITS = 1 << 15,
+        MOVES = 1 << 13,
+};
+
+/* Each of the arrays is a ring: entry n is at n % its size. They are never freed, so they are not counted as blocks. */
+static struct {
+        struct journal_command *commands;
+        struct journal_wait *waits;
+        struct journal_move *moves;
+        uint64_t command_count, wait_count, move_count; /* ever put */
+} journal GUARDED_BY(client_held);
+static bool kept;
+
+bool journal_start(void) LOCK_UNCHECKED
+{
+        if (!*config_text(CONFIG_trace))
+                return false;
+        journal.commands = calloc(COMMANDS, sizeof(*journal.commands));
+        journal.waits = calloc(WAITS, sizeof(*journal.waits));
+        journal.moves = calloc(MOVES, sizeof(*journal.moves));
+        kept = journal.commands && journal.waits && journal.moves;
+        if (!kept)
+                log_error("client", "SPANCL_TRACE: out of memory for the names of commands");
+        return kept;
+}
+
+bool journal_is_kept(void)
+{
+        return kept;
+}
+
+static void copy_sizes(uint64_t ret[3], const size_t *sizes, unsigned dims)
+{
+        for (unsigned i = 0; i < dims && i < 3; i++)
+                ret[i] = sizes ? sizes[i] : 0;
+}
+
+void journal_command(const struct command *m, const char *name)
+{
+        const struct profile_command *p = &m->profile;
+        if (!kept)
+                return;
+        size_t at = journal.command_count++ % COMMANDS;
+        struct journal_command *j = &journal.commands[at];
+        *j = (struct journal_command){
+                .id = m->id,
+                .queue = m->queue->id,
+                .bytes = p->bytes,
+                .server = m->server->index,
+                .device = (uint32_t)m->queue->device->index,
+                .dims = p->kernel ? (uint8_t)p->dims : 0,
+                .in_order = queue_in_order(m->queue),
+        };
+        copy_sizes(j->global, p->global, j->dims);
+        copy_sizes(j->local, p->local, j->dims);
+        snprintf(j->name, sizeof(j->name), "%s", name);
+        if (m->event)
+                m->event->journal = (uint32_t)at + 1;
+}
+
+void journal_timed(const struct _cl_event *e)
+{
+        struct journal_command *j = kept && e->journal ? &journal.commands[e->journal - 1] : NULL;
+        if (!j || j->id != e->id)
+                return;
+        j->submit_ns = e->submit_ns;
+        j->start_ns = e->start_ns;
+        j->end_ns = e->end_ns;
+}
+
+void journal_wait(const struct journal_wait *w)
+{
+        if (kept)
+                journal.waits[journal.wait_count++ % WAITS] = *w;
+}
+
+void journal_move(const struct _cl_mem *root, const struct share *share, const struct server *to,
+                  uint64_t event)
+{
+        if (!kept)
+                return;
+        journal.moves[journal.move_count++ % MOVES] = (struct journal_move){
+                .event = event,
+                .memory = root->id,
+                .bytes = share->part.end - share->part.begin,
+                .begin_ns = client_now_ns(to->client),
+                .from = share->server == PLACEMENT_HOST ? LEDGER_HOST : (int)share->server,
+                .to = to->index,
+        };
+}
+
+void profile_moved(const struct server *to, uint64_t event, const uint64_t times[3])
+{
+        uint64_t now = client_now_ns(to->client);
+        size_t count = journal.move_count < MOVES ? (size_t)journal.move_count : MOVES;
+        for (size_t i = 0; kept && i < count; i++) { /* the newest first */
+                struct journal_move *j = &journal.moves[(journal.move_count - 1 - i) % MOVES];
+                if (j->event != event || j->to != to->index)
+                        continue;
+                /* The server's times are not to be trusted. */
+                uint64_t start = server_local_ns(to, times[1]), end = server_local_ns(to, times[2]);
+                j->end_ns = end < j->begin_ns || end > now ? now : end;
+                j->start_ns = start < j->begin_ns || start > j->end_ns ? j->begin_ns : start;
+                return;
+        }
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+void journal_count(struct journal_counts *ret)
+{
+        *ret = (struct journal_counts){
+                .commands =
+                        journal.command_count < COMMANDS ? (size_t)journal.command_count : COMMANDS,
+                .waits = journal.wait_count < WAITS ? (size_t)journal.wait_count : WAITS,
+                .moves = journal.move_count < MOVES ? (size_t)journal.move_count : MOVES,
+        };
+        ret->overwritten = journal.command_count - ret->commands + journal.wait_count - ret->waits +
+                           journal.move_count - ret->moves;
+}
+
+const struct journal_command *journal_command_at(size_t i)
+{
+        uint64_t oldest = journal.command_count > COMMANDS ? journal.command_count - COMMANDS : 0;
+        return &journal.commands[(oldest + i) % COMMANDS];
+}
+
+const struct journal_wait *journal_wait_at(size_t i)
+{
+        uint64_t oldest = journal.wait_count > WAITS ? journal.wait_count - WAITS : 0;
+        return &journal.waits[(oldest + i) % WAITS];
+}
+
+const struct journal_move *journal_move_at(size_t i)
+{
+        uint64_t oldest = journal.move_count > MOVES ? journal.move_count - MOVES : 0;
+        return &journal.moves[(oldest + i) % MOVES];
+}
