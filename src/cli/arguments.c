@@ -15,6 +15,8 @@ const struct argument_option argument_options[] = {
         { "--watch", "", "go on, and show what changes" },
         { "--json", "", "print JSON for programs, an object in each line (docs/JSON.md)" },
         { "--once", "", "print one table and exit" },
+        { "--output", "FILE",
+          "write the timeline into this file (also -o); the default is spancl-trace.json in the current folder" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },
         { "--use", "", "then let all programs of this user see the server's devices, too" },

@@ -14,6 +14,7 @@
 #include "cli/profile/profile.h"
 #include "cli/run.h"
 #include "cli/top.h"
+#include "cli/trace/trace.h"
 #include "cli/use.h"
 
 static const struct command commands[] = {
@@ -26,6 +27,10 @@ static const struct command commands[] = {
           "run a program as `run` does, and tell on standard error where its time went, what bounds it and what to do "
           "(docs/PROFILE.md)",
           command_profile },
+        { "trace", "[--server S]... [--output FILE] [--json] [--] PROGRAM [ARGS]",
+          "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error "
+          "(docs/TRACING.md)",
+          command_trace },
         { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
           command_ping },
         { "top", "[--server S]... [--once] [--json]",

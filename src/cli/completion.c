@@ -26,7 +26,7 @@ enum kind {
         KIND_COUNT
 };
 
-enum { WORDS_MAX = 256, BRIEF_MAX = 256, VERBS_MAX = 16, OPTIONS_MAX = CONFIG_COUNT + 16 };
+enum { WORDS_MAX = 256, BRIEF_MAX = 256, VERBS_MAX = 24, OPTIONS_MAX = CONFIG_COUNT + 16 };
 
 struct option {
         char name[32], value[32]; /* of an argument without name, name is "" */
@@ -513,8 +513,8 @@ static const char *const fish_hosts[] = {
         "# A program and its arguments, behind the options of `run`.",
         "function __spancl_program",
         "        set -l words (string escape -- (commandline -opc)[3..]) (commandline -ct)",
-        "        while string match -q -- '--server*' $words[1]",
-        "                test $words[1] = --server; and set -e words[1]",
+        "        while string match -qr -- '^(--(server|output|json|ring)|-o)' $words[1]",
+        "                contains -- $words[1] --server --output --ring -o; and set -e words[1]",
         "                set -e words[1]",
         "        end",
         "        test \"$words[1]\" = --; and set -e words[1]",

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/profile/profile.h"
 #include "cli/run.h"
+#include "cli/trace/trace.h"
 #include "cli/use.h"
 #include "config/variables.h"
 #include "transport/tls.h"
@@ -60,8 +61,8 @@ static int run(const struct command *c, int argc, char **argv)
         log_threshold = (enum log_level)config_number(CONFIG_client_log);
         tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
         /* doctor and `use` print the faults themselves, and so does the library in the program that `run` becomes. */
-        if (c->run != command_run && c->run != command_profile && c->run != command_doctor &&
-            c->run != command_use)
+        if (c->run != command_run && c->run != command_profile && c->run != command_trace &&
+            c->run != command_doctor && c->run != command_use)
                 options_faults();
         return c->run(argc, argv);
 }

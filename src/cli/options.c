@@ -21,9 +21,28 @@ static int add_server(char **servers, const char *one)
         return 0;
 }
 
+/* Take an option with a value. 1, 0, negative: as take. */
+static int take_value(int argc, char **argv, int *i, const struct option_value *v)
+{
+        const char *arg = argv[*i];
+        size_t n = strlen(v->name);
+        if (!strncmp(arg, v->name, n) && arg[n] == '=') {
+                *v->ret = arg + n + 1;
+                return 1;
+        }
+        if (strcmp(arg, v->name) != 0 && (!v->brief || strcmp(arg, v->brief) != 0))
+                return 0;
+        if (*i + 1 == argc) {
+                fprintf(stderr, "spancl: %s needs a value\n", arg);
+                return SP_E_INVAL;
+        }
+        *v->ret = argv[++*i];
+        return 1;
+}
+
 /* Take an option. 1: argv[*i] was one; 0: it was none; negative: an error, which was printed. */
 static int take(int argc, char **argv, int *i, const char *const *flags, bool *ret_flags,
-                char **servers)
+                const struct option_value *values, char **servers)
 {
         const char *arg = argv[*i], *value = NULL;
         for (size_t f = 0; flags && flags[f]; f++) {
@@ -31,6 +50,11 @@ static int take(int argc, char **argv, int *i, const char *const *flags, bool *r
                         ret_flags[f] = true;
                         return 1;
                 }
+        }
+        for (const struct option_value *v = values; v && v->name; v++) {
+                int r = take_value(argc, argv, i, v);
+                if (r)
+                        return r;
         }
         if (!strncmp(arg, "--server=", 9)) {
                 value = arg + 9;
@@ -55,6 +79,12 @@ static int take(int argc, char **argv, int *i, const char *const *flags, bool *r
 int options_take(int argc, char **argv, const char *const *flags, bool *ret_flags,
                  char **ret_servers)
 {
+        return options_take_values(argc, argv, flags, ret_flags, NULL, ret_servers);
+}
+
+int options_take_values(int argc, char **argv, const char *const *flags, bool *ret_flags,
+                        const struct option_value *values, char **ret_servers)
+{
         char *servers = NULL;
         int i = 0, r = 0;
         for (; i < argc; i++) {
@@ -62,7 +92,7 @@ int options_take(int argc, char **argv, const char *const *flags, bool *ret_flag
                         i++;
                         break;
                 }
-                r = take(argc, argv, &i, flags, ret_flags, &servers);
+                r = take(argc, argv, &i, flags, ret_flags, values, &servers);
                 if (r <= 0)
                         break;
         }

@@ -14,6 +14,17 @@
 int options_take(int argc, char **argv, const char *const *flags, bool *ret_flags,
                  char **ret_servers);
 
+/* An option with a value, such as "--output FILE"; a row without name ends the table. */
+struct option_value {
+        const char *name;
+        const char *brief; /* "-o"; NULL: it has no short form */
+        const char **ret;  /* borrows the argument; the last one counts */
+};
+
+/* The same, with options that have a value. */
+int options_take_values(int argc, char **argv, const char *const *flags, bool *ret_flags,
+                        const struct option_value *values, char **ret_servers);
+
 /* Parse the servers in `text`, or the configured ones if it is NULL. On an error it has printed it. */
 SP_NODISCARD int options_servers(const char *text, struct server_spec **ret, size_t *ret_count);
 

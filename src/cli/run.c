@@ -11,6 +11,7 @@
 #include "os/process/child.h"
 #include "os/process/environment.h"
 #include "os/process/program.h"
+#include "os/signals.h"
 
 #ifndef SPANCL_LIBDIR
 #define SPANCL_LIBDIR "lib"
@@ -85,6 +86,32 @@ int run_execute(char **argv)
 int run_start(char *const argv[], struct child *ret)
 {
         return child_start(argv, complain, ret);
+}
+
+/* In the child: become the program, with the standard output of this process. */
+static int become(void *user, int to)
+{
+        (void)file_close(to);
+        return run_execute(user);
+}
+
+int run_until_end(char **argv)
+{
+        static const int keys[] = { SIGINT, SIGQUIT };
+        struct child child;
+        int number = 0;
+        if (child_run(become, argv, 0, &child) < 0) {
+                fprintf(stderr, "spancl: %s\n", strerror(errno));
+                return 126;
+        }
+        /* Ctrl-C is for the program: a report follows its end. */
+        int watched = signals_watch(keys, array_size(keys));
+        enum child_end end = child_wait(&child, &number);
+        if (watched >= 0)
+                (void)file_close(watched);
+        if (end == CHILD_LOST)
+                return 126;
+        return end == CHILD_EXITED ? number : 128 + (end == CHILD_TOO_LONG ? SIGALRM : number);
 }
 
 int command_run(int argc, char **argv)

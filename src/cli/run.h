@@ -23,4 +23,8 @@ int run_execute(char **argv);
  * shell's does, and the error is printed. SP_E_LIMIT: errno gives the reason. */
 SP_NODISCARD int run_start(char *const argv[], struct child *ret);
 
+/* Run another program until its end, with the standard input and output of this one. Ctrl-C is for that program alone.
+ * Returns its status as a shell gives it. */
+int run_until_end(char **argv);
+
 #endif

@@ -12,36 +12,7 @@
 #include "cli/profile/report.h"
 #include "cli/run.h"
 #include "os/file.h"
-#include "os/process/child.h"
 #include "os/process/environment.h"
-#include "os/signals.h"
-
-/* In the child: become the program, with the standard output of this process. */
-static int become(void *user, int to)
-{
-        (void)file_close(to);
-        return run_execute(user);
-}
-
-/* Run the program until its end. Returns its status as a shell gives it. */
-static int run_program(char **argv)
-{
-        static const int keys[] = { SIGINT, SIGQUIT };
-        struct child child;
-        int number = 0;
-        if (child_run(become, argv, 0, &child) < 0) {
-                fprintf(stderr, "spancl: %s\n", strerror(errno));
-                return 126;
-        }
-        /* Ctrl-C is for the program: the report follows its end. */
-        int watched = signals_watch(keys, array_size(keys));
-        enum child_end end = child_wait(&child, &number);
-        if (watched >= 0)
-                (void)file_close(watched);
-        if (end == CHILD_LOST)
-                return 126;
-        return end == CHILD_EXITED ? number : 128 + (end == CHILD_TOO_LONG ? SIGALRM : number);
-}
 
 /* Make an empty file for the ledger. False: it can't be made. */
 static bool make_file(char ret[PATH_MAX])
@@ -109,7 +80,7 @@ int command_profile(int argc, char **argv)
         if (environment_set("SPANCL_PROFILE_FILE", path) < 0) {
                 fprintf(stderr, "spancl: out of memory\n");
         } else {
-                status = run_program(argv + i);
+                status = run_until_end(argv + i);
                 bool reported = report(path, json);
                 if (!reported && !status)
                         status = 1;

@@ -1,0 +1,63 @@
+/* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), and its summaries; or a
+ * server's answer to trace_query, which the client puts into a timeline: that has to be one that can be read. */
+#include "fuzz/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/trace/summary.h"
+#include "core/link/server.h"
+#include "core/tracing.h"
+#include "trace/timeline.h"
+
+static int read_file(const char *text, size_t size)
+{
+        struct trace_file f;
+        struct summary s;
+        int r = trace_file_parse(text, size, &f);
+        if (r < 0)
+                return r;
+        summary_make(&f, &s);
+        for (int k = 0; k < SUMMARY_KINDS; k++)
+                fuzz_check(s.kinds[k].shown <= SUMMARY_TOP);
+        FILE *null = fopen("/dev/null", "we");
+        if (null) {
+                summary_text(null, &f, &s, "file");
+                summary_json(null, &f, &s, "file");
+                fclose(null);
+        }
+        trace_file_fini(&f);
+        return 0;
+}
+
+static void write_answer(struct bytes info) LOCK_UNCHECKED
+{
+        static const struct server_spec spec = { .name = "a \"server\"" };
+        struct server s = { .spec = &spec, .clock = { .offset = 1000 } };
+        struct tracing_bounds bounds = { .begin_ns = 1000, .end_ns = 1u << 30 };
+        struct timeline out;
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+        if (!file)
+                return;
+        timeline_begin(&out, file);
+        tracing_put_server(&out, &s, info, &bounds);
+        timeline_other(&out);
+        timeline_arg(&out, "dropped", bounds.dropped);
+        timeline_end(&out);
+        fclose(file);
+        fuzz_check(read_file(text, size) == 0);
+        free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        if (!size)
+                return 0;
+        if (*data == 'F')
+                (void)read_file((const char *)data + 1, size - 1);
+        else
+                write_answer(bytes_of(data + 1, size - 1));
+        return 0;
+}
