@@ -17,6 +17,9 @@ const struct argument_option argument_options[] = {
         { "--once", "", "print one table and exit" },
         { "--output", "FILE",
           "write the timeline into this file (also -o); the default is spancl-trace.json in the current folder" },
+        { "--ring", "MIB",
+          "keep the newest events in so many MiB, and write a timeline only at SIGUSR2, when a link or a server is "
+          "lost, and when a command fails" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },
         { "--use", "", "then let all programs of this user see the server's devices, too" },

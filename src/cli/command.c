@@ -27,7 +27,7 @@ static const struct command commands[] = {
           "run a program as `run` does, and tell on standard error where its time went, what bounds it and what to do "
           "(docs/PROFILE.md)",
           command_profile },
-        { "trace", "[--server S]... [--output FILE] [--json] [--] PROGRAM [ARGS]",
+        { "trace", "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS]",
           "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error "
           "(docs/TRACING.md)",
           command_trace },

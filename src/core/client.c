@@ -22,6 +22,7 @@
 #include "core/platform.h"
 #include "core/profile/profile.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include "core/stats.h"
 #include "core/tracing.h"
 #include "os/net/socket.h"
@@ -481,6 +482,7 @@ static void fork_child(void) LOCK_UNCHECKED
 {
         trace_stop(); /* the file is the parent's */
         profile_stop();
+        recorder_forget();
         if (global) {
                 progress_forget(global);
                 found_abandon(global);

@@ -1,6 +1,7 @@
 #include "core/tracing.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -11,6 +12,8 @@
 #include "core/link/server.h"
 #include "core/profile/journal.h"
 #include "core/profile/trace_links.h"
+#include "core/recorder.h"
+#include "os/file.h"
 #include "proto/info.h"
 #include "trace/lttng.h"
 #include "trace/timeline.h"
@@ -26,8 +29,12 @@ void tracing_start(void)
 {
         if (config_number(CONFIG_client_lttng))
                 (void)lttng_start(false);
+        if (config_number(CONFIG_trace_ring))
+                trace_limit((size_t)config_number(CONFIG_trace_ring)
+                            << 19); /* half; the journal has the rest */
         if (*config_text(CONFIG_trace))
                 trace_start();
+        recorder_start();
         begin_ns = clock_now_ns();
 }
 
@@ -46,7 +53,8 @@ struct writing {
         struct journal_view view;
         struct journal_gaps gaps;
         struct trace_links *links;
-        uint64_t begin_ns; /* when the client began to record */
+        uint64_t begin_ns;  /* when the client began to record */
+        const char *reason; /* of the flight recorder; NULL: the program ends */
 };
 
 static int put_own(void *user, const struct trace_thread *t) LOCK_UNCHECKED
@@ -132,7 +140,9 @@ static bool is_done(void *request)
 static void ask(struct writing *w, struct server *s) REQUIRES(client_held)
 {
         struct client *c = s->client;
-        struct session *session = s->spec->in_process ? NULL : server_session(s);
+        /* The exit can wait for a link that is made again, the flight recorder can not. */
+        bool asks = !s->spec->in_process && (!w->reason || s->state == SERVER_UP);
+        struct session *session = asks ? server_session(s) : NULL;
         struct request q = { 0 };
         if (!session || request_begin(c, s, &q) < 0)
                 return;
@@ -167,6 +177,8 @@ static void put_other(struct writing *w) REQUIRES(client_held)
                                                      server_clock_error_ns(c->servers[i]) };
         timeline_other(&w->out);
         timeline_arg_text(&w->out, "version", SPANCL_VERSION);
+        if (w->reason)
+                timeline_arg_text(&w->out, "reason", w->reason);
         timeline_arg(&w->out, "dropped", w->gaps.dropped);
         timeline_arg(&w->out, "untimed", w->gaps.untimed);
         timeline_clocks(&w->out, clocks, c->server_count);
@@ -194,21 +206,42 @@ static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)
         journal_view_fini(&w->view);
 }
 
+static bool write_to(struct writing *w, const char *path) REQUIRES(client_held)
+{
+        FILE *file = fopen(path, "we");
+        if (file) {
+                write_all(w, file);
+                bool bad = ferror(file);
+                if (fclose(file) == 0 && !bad)
+                        return true;
+        }
+        log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);
+        return false;
+}
+
+void tracing_dump(struct client *c, const char *reason, unsigned number)
+{
+        struct writing w = { .client = c, .begin_ns = begin_ns, .reason = reason };
+        char path[PATH_MAX], part[PATH_MAX + 8];
+        if (!timeline_path(config_text(CONFIG_trace), number, path, sizeof(path)))
+                return;
+        /* The program may end meanwhile, and no file is better than half of one. */
+        snprintf(part, sizeof(part), "%s.part", path);
+        if (!write_to(&w, part))
+                return;
+        if (file_move(part, path, true))
+                log_warn("client", "the flight recorder has written %s: %s", path, reason);
+        else
+                log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);
+}
+
 void tracing_write(struct client *c)
 {
-        const char *path = config_text(CONFIG_trace);
-        bool recorded = trace_is_recording();
+        bool recorded = trace_is_recording(), recorder = recorder_is_on();
+        recorder_finish(c);
         trace_stop(); /* what follows is no work of the program */
-        if (!recorded)
+        if (!recorded || recorder)
                 return;
-        FILE *file = fopen(path, "we");
-        if (!file) {
-                log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);
-                return;
-        }
         struct writing w = { .client = c, .begin_ns = begin_ns };
-        write_all(&w, file);
-        bool bad = ferror(file);
-        if (fclose(file) != 0 || bad)
-                log_error("client", "SPANCL_TRACE: can't write %s: error %d", path, errno);
+        (void)write_to(&w, config_text(CONFIG_trace));
 }

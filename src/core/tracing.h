@@ -9,6 +9,8 @@
 void tracing_start(void);
 void tracing_server(struct server *s) REQUIRES(client_held);
 void tracing_write(struct client *c) REQUIRES(client_held);
+/* Write file `number` of the flight recorder, while recording goes on. */
+void tracing_dump(struct client *c, const char *reason, unsigned number) REQUIRES(client_held);
 
 enum { TRACING_RECORDS = 1 << 20 }; /* of one server */
 

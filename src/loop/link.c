@@ -389,9 +389,14 @@ bool link_try_begin(struct link *l)
 
 bool link_try(struct link *l)
 {
+        struct trace_span span = trace_begin(TRACE_receive, 0);
         ssize_t r = l->conn->ops->recvv(l->conn, l->trial.places, l->trial.count);
         if (r != SP_E_AGAIN)
                 l->trial.got = r > 0 ? r : SP_E_LINK;
+        if (r > 0) { /* the trials in vain are in `spin` */
+                span.value = (uint64_t)r;
+                trace_end_at(&span, l->place, l->lane);
+        }
         return r != SP_E_AGAIN;
 }
 

@@ -28,6 +28,24 @@ void signals_catch_faults(void (*handler)(int number))
                 (void)sigaction(faults[i], &a, NULL);
 }
 
+bool signals_catch_free(int number, void (*handler)(int number))
+{
+        struct sigaction now;
+        if (sigaction(number, NULL, &now) < 0 || now.sa_flags & SA_SIGINFO ||
+            now.sa_handler != SIG_DFL)
+                return false;
+        return !sigaction(
+                number, &(struct sigaction){ .sa_handler = handler, .sa_flags = SA_RESTART }, NULL);
+}
+
+void signals_release(int number, void (*handler)(int number))
+{
+        struct sigaction now;
+        if (sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+            now.sa_handler == handler)
+                (void)sigaction(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+}
+
 void signals_stop(void)
 {
         (void)raise(SIGSTOP);

@@ -3,6 +3,7 @@
 #define SPANCL_OS_SIGNALS_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -17,6 +18,12 @@ int signals_next(int fd);
 /* Have `handler` called once at a signal of a fault in the program (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP,
  * SIGSYS). It may raise the signal again, which then ends the program. */
 void signals_catch_faults(void (*handler)(int number));
+
+/* Have `handler` called at a signal that the process neither handles nor ignores. False: it does. */
+bool signals_catch_free(int number, void (*handler)(int number));
+
+/* Take that back, unless another handler has replaced it. */
+void signals_release(int number, void (*handler)(int number));
 
 /* Stop this process until SIGCONT. */
 void signals_stop(void);

@@ -1,6 +1,7 @@
 #include "trace/timeline.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/quote.h"
 
@@ -163,4 +164,13 @@ void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, si
                 fprintf(t->out, ", \"error_ns\": %" PRIu64 "}", clocks[i].error_ns);
         }
         fputc(']', t->out);
+}
+
+bool timeline_path(const char *path, unsigned number, char *ret, size_t size)
+{
+        const char *name = strrchr(path, '/'), *dot = strrchr(name ? name : path, '.');
+        size_t stem = dot && dot != path && dot[-1] != '/' ? (size_t)(dot - path) : strlen(path);
+        int n = number > 1 ? snprintf(ret, size, "%.*s-%u%s", (int)stem, path, number, path + stem)
+                           : snprintf(ret, size, "%s", path);
+        return n > 0 && (size_t)n < size;
 }

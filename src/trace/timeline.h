@@ -53,4 +53,8 @@ void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, si
 
 void timeline_end(struct timeline *t);
 
+/* The path of file `number` of a flight recorder, from 1 on: FILE.json, FILE-2.json. False: it is too long. */
+enum { TIMELINE_FILES = 16 }; /* that it writes at most */
+bool timeline_path(const char *path, unsigned number, char *ret, size_t size);
+
 #endif

@@ -15,7 +15,8 @@ struct ring {
         uint64_t thread;
         char name[THREAD_NAME_MAX];
         _Atomic uint64_t count; /* records ever put */
-        _Atomic uint64_t slots[TRACE_RECORDS][FIELDS];
+        uint64_t size;          /* slots, a power of two */
+        _Atomic uint64_t slots[][FIELDS];
 };
 
 /* Tracers find semaphores in this section. */
@@ -25,6 +26,8 @@ static void (*_Atomic lttng_put)(enum trace_probe probe, uint64_t begin_ns, uint
                                  uint64_t value);
 static _Atomic(struct ring *) rings[TRACE_THREADS];
 static atomic_uint ring_count;
+static unsigned ring_max = TRACE_THREADS; /* both: trace_limit */
+static uint64_t ring_size = TRACE_RECORDS;
 static _Thread_local struct ring *own;
 static _Thread_local bool refused;
 
@@ -36,6 +39,16 @@ const struct trace_info *trace_find(uint64_t probe)
 #include "trace/probes.def"
         };
         return probe < array_size(all) && all[probe].name ? &all[probe] : NULL;
+}
+
+void trace_limit(size_t bytes)
+{
+        enum { SHARES = 16, LEAST = 128 };
+        const size_t record = sizeof(struct trace_record);
+        while (ring_size > LEAST && ring_size * record * SHARES > bytes)
+                ring_size /= 2;
+        size_t rings_max = bytes / (size_t)(ring_size * record);
+        ring_max = rings_max > TRACE_THREADS ? TRACE_THREADS : rings_max ? (unsigned)rings_max : 1;
 }
 
 void trace_start(void)
@@ -67,16 +80,20 @@ static struct ring *ring_of_thread(void)
         if (own || refused)
                 return own;
         refused = true;
-        struct ring *r = calloc(1, sizeof(*r)); /* never freed, so not counted as a block */
+        struct ring *r = calloc(
+                1, sizeof(*r) +
+                           (size_t)ring_size *
+                                   sizeof(*r->slots)); /* never freed, so not counted as a block */
         if (!r)
                 return NULL;
         unsigned i = atomic_load(&ring_count);
         do {
-                if (i == TRACE_THREADS) {
+                if (i >= ring_max) {
                         free(r);
                         return NULL;
                 }
         } while (!atomic_compare_exchange_weak(&ring_count, &i, i + 1));
+        r->size = ring_size;
         r->thread = thread_number();
         thread_get_name(r->name);
         own = r;
@@ -90,7 +107,7 @@ static void put_ring(uint64_t probe, uint64_t begin_ns, uint64_t end_ns, uint64_
         if (!r)
                 return;
         uint64_t n = atomic_load_explicit(&r->count, memory_order_relaxed);
-        _Atomic uint64_t *slot = r->slots[n % TRACE_RECORDS];
+        _Atomic uint64_t *slot = r->slots[n & (r->size - 1)];
         const uint64_t fields[FIELDS] = { begin_ns, end_ns, probe, value };
         for (size_t i = 0; i < FIELDS; i++)
                 atomic_store_explicit(&slot[i], fields[i], memory_order_release);
@@ -118,19 +135,19 @@ void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint6
 static void copy_ring(const struct ring *r, struct trace_thread *ret)
 {
         uint64_t end = atomic_load_explicit(&r->count, memory_order_acquire);
-        uint64_t begin = end > TRACE_RECORDS ? end - TRACE_RECORDS : 0;
+        uint64_t begin = end > r->size ? end - r->size : 0;
         for (uint64_t n = begin; n < end; n++) {
-                const _Atomic uint64_t *slot = r->slots[n % TRACE_RECORDS];
+                const _Atomic uint64_t *slot = r->slots[n & (r->size - 1)];
                 uint64_t fields[FIELDS];
                 for (size_t i = 0; i < FIELDS; i++)
                         fields[i] = atomic_load_explicit(&slot[i], memory_order_acquire);
                 ret->records[n - begin] =
                         (struct trace_record){ fields[0], fields[1], fields[2], fields[3] };
         }
-        /* The record after the last may be half written, into the slot of the record TRACE_RECORDS
+        /* The record after the last may be half written, into the slot of the record that many
          * before it. */
         uint64_t now = atomic_load_explicit(&r->count, memory_order_relaxed) + 1;
-        uint64_t valid = now > TRACE_RECORDS ? now - TRACE_RECORDS : 0;
+        uint64_t valid = now > r->size ? now - r->size : 0;
         size_t gone = valid > begin ? (size_t)(valid - begin) : 0;
         ret->count = (size_t)(end - begin);
         gone = gone < ret->count ? gone : ret->count;

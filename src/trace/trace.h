@@ -69,7 +69,7 @@ static inline unsigned trace_lane_of(const struct trace_record *r)
 }
 
 enum {
-        TRACE_RECORDS = 1 << 15, /* of one thread; new ones overwrite the oldest */
+        TRACE_RECORDS = 1 << 15, /* of one thread at most; new ones overwrite the oldest */
         TRACE_THREADS = 256,     /* further threads are not recorded */
 };
 
@@ -88,6 +88,9 @@ static inline bool trace_is_on(void)
         return __builtin_expect(atomic_load_explicit(&trace_consumers, memory_order_relaxed) != 0,
                                 false);
 }
+
+/* Have rings use about so many bytes in all, before the first record. Otherwise each thread has TRACE_RECORDS. */
+void trace_limit(size_t bytes);
 
 /* Record into the rings. */
 void trace_start(void);

@@ -196,5 +196,122 @@ def without_times_the_devices_run_as_ever():
     assert collections.Counter(e["args"].get("command") for e in t.of("client", "enqueue"))["tick"] == LAUNCHES
 
 
+# --- The flight recorder ----------------------------------------------------------------------------
+
+class Recorded:
+    """A program with the flight recorder, at the point where it waits for its input."""
+
+    def __init__(self, where, how, launches=50, ring=4):
+        self.path = Path(tempfile.mkdtemp(dir=FOLDER.name)) / "ring.json"
+        self.process = subprocess.Popen(
+            [str(BUILD / "bin/system_recorded"), how, str(launches)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+            env=daemon.client_env(where, SPANCL_TRACE=str(self.path), SPANCL_TRACE_RING=str(ring),
+                                  SPANCL_TRACE_TIMES="on"))
+        assert self.process.stdout.readline() == "ready\n", self.process.communicate()
+
+    def file(self, number=1):
+        path = self.path if number == 1 else self.path.with_name(f"ring-{number}.json")
+        claims.wait_for(path.exists, lambda: f"no {path}")
+        t = Timeline(path)
+        t.validate()
+        return t
+
+    def end(self):
+        out, err = self.process.communicate("\n", timeout=daemon.HANG_S)
+        assert self.process.returncode == 0, err
+        return out, err
+
+    def files(self):
+        return sorted(path.name for path in self.path.parent.iterdir())
+
+
+def the_recorder_writes_at_sigusr2_and_goes_on():
+    with servers(1) as one:
+        r = Recorded(at(one.ports[0]), "plain")
+        for number in 1, 2:
+            r.process.send_signal(signal.SIGUSR2)
+            t = r.file(number)
+            assert t.other["reason"] == "SIGUSR2" and len(t.of("kernel", "tick")) == 50, t.other
+            assert t.of("server", "submit"), "the server's records"
+        _, said = r.end()
+        assert r.files() == ["ring-2.json", "ring.json"], r.files()
+        assert "the flight recorder has written" in said, said
+
+
+def without_a_reason_the_recorder_writes_nothing():
+    with servers(1) as one:
+        r = Recorded(at(one.ports[0]), "plain")
+        r.end()
+        assert not r.files(), r.files()
+        done, path = trace(at(one.ports[0]), daemon.CLIENT, "--only", "empty", "--scale", "5", options=("--ring", "4"))
+        assert done.returncode == 0 and "nothing made the flight recorder write" in done.stderr, done.stderr
+        assert not path.exists()
+
+
+def the_recorder_writes_when_a_command_fails():
+    with servers(1) as one:
+        done, path = trace(at(one.ports[0]), BUILD / "bin/system_recorded", "fails", 50, options=("--ring", "4", "--json"))
+        assert done.returncode == 0, done.stderr
+        t = Timeline(path)
+        t.validate()
+        s = json.loads(done.stderr.splitlines()[-1])
+        assert s["reason"] == t.other["reason"] == f"a command failed on {at(one.ports[0])}", s
+        assert s["failed"] == 1 and [e["name"] for e in t.events if e["ph"] == "i"] == ["failed"], s
+
+
+def the_recorder_writes_when_a_link_is_lost():
+    with servers(2) as both:
+        relay = Relay(both.ports[0])
+        r = Recorded(f"{at(relay.port)} {at(both.ports[1])}", "plain")
+        relay.cut()
+        r.end()
+        t = r.file()
+        relay.close()
+    assert t.other["reason"] == f"lost the link to {at(relay.port)}", t.other
+    assert t.of("client", "disconnected") and t.of("kernel", "tick"), t.other
+
+
+def a_programs_own_handler_stays():
+    with servers(1) as one:
+        r = Recorded(at(one.ports[0]), "handles")
+        r.process.send_signal(signal.SIGUSR2)
+        assert r.process.stdout.readline() == "handled\n"
+        r.end()
+        assert not r.files(), r.files()
+
+
+def a_child_is_ended_by_sigusr2_as_ever():
+    with servers(1) as one:
+        r = Recorded(at(one.ports[0]), "forks")
+        r.process.send_signal(signal.SIGUSR2)
+        r.file()
+        r.end()
+        assert r.files() == ["ring.json"], r.files()
+
+
+def the_ring_bounds_what_is_kept():
+    """Far more commands than a MiB has room for: the newest stay."""
+    launches = 2000
+    with servers(1) as one:
+        r = Recorded(at(one.ports[0]), "plain", launches, ring=1)
+        r.process.send_signal(signal.SIGUSR2)
+        t = r.file()
+        r.end()
+    own = [e for e in t.slices if e["cat"] in ("client", "link") and t.process(e) == "client"]
+    assert len(own) < (512 << 10) / 32 and 0 < len(t.of("kernel", "tick")) < launches, (t.other, len(own))
+    assert t.other["dropped"] > launches, t.other
+    calls = [e for e in t.of("client", "enqueue")]
+    newest = max(e["args"]["event"] for e in t.of("kernel", "tick"))
+    assert max(e["args"]["event"] for e in calls) == newest, "the newest ones"
+
+
+def wrong_sizes_of_the_ring_are_refused():
+    for size in "0", "1025", "4M", "-1", "":
+        done = subprocess.run([SPANCL, "trace", "--ring", size, "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, check=False)
+        assert done.returncode == 2 and "--ring takes" in done.stderr, (size, done.stderr)
+
+
 if __name__ == "__main__":
     sys.exit(claims.run(globals()))

@@ -75,7 +75,7 @@ static uint64_t take_number(struct json *j)
         return v;
 }
 
-/* Microseconds with up to three digits behind the point, in ns. What does not fit is 0. */
+/* Microseconds with up to three digits behind the point, in ns; 0: it is another value. */
 static uint64_t take_us(struct json *j)
 {
         const char *p = value_at(j);

@@ -50,7 +50,8 @@ struct trace_file {
         struct trace_file_texts *texts;
 };
 
-/* Read it. SP_E_NOENT: errno gives the reason; SP_E_PROTO: it is no timeline; SP_E_LIMIT: it is too large; SP_E_NOMEM. */
+/* Read it. SP_E_NOENT: errno gives the reason; SP_E_PROTO: it is no timeline; SP_E_LIMIT: it is too large;
+ * SP_E_NOMEM. */
 SP_NODISCARD int trace_file_read(const char *path, struct trace_file *ret);
 /* The same from memory. */
 SP_NODISCARD int trace_file_parse(const char *text, size_t size, struct trace_file *ret);

@@ -17,6 +17,7 @@
 #include "core/memory/view.h"
 #include "core/profile/profile.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include "core/status.h"
 #include "trace/trace.h"
 
@@ -391,10 +392,11 @@ int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
                 if (status == CL_COMPLETE && !q->failed && queue_in_order(q))
                         events_passed(q, id);
         }
-        if (status < 0)
+        if (status < 0) {
                 log_debug("client", "a command failed on %s: %d", server_name(s), status);
-        if (status < 0)
                 TRACE(failed, id);
+                recorder_trigger("a command failed on", server_name(s));
+        }
         if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
                 q->deferred_error = status;
         if (status < 0 && q)

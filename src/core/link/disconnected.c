@@ -10,6 +10,7 @@
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include "trace/trace.h"
 
 enum { LOSSES_MAX = 16 }; /* connections in a row that are of no use */
@@ -88,6 +89,7 @@ void server_disconnected(struct server *s)
 {
         struct client *c = s->client;
         TRACE(disconnected, s->index);
+        recorder_trigger("lost the link to", server_name(s));
         s->state = SERVER_DISCONNECTED;
         c->disconnected.count++;
         s->lost_status = 0;

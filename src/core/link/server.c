@@ -24,6 +24,7 @@
 #include "core/memory/migration.h"
 #include "core/profile/profile.h"
 #include "core/progress.h"
+#include "core/recorder.h"
 #include "core/status.h"
 #include "core/tracing.h"
 #include "proto/info.h"
@@ -354,6 +355,7 @@ void server_lost(struct server *s, int status, const char *text)
         if (!c->closing) {
                 char line[160];
                 TRACE(lost, s->index);
+                recorder_trigger("lost the server", server_name(s));
                 snprintf(line, sizeof(line), "is lost: %s", text);
                 server_log(s, found_is_gone(s) || s->drains ? LOG_INFO : LOG_ERROR, line);
         }

@@ -13,12 +13,6 @@
 #include "core/memory/placement.h"
 #include "core/profile/ledger.h"
 
-enum {
-        COMMANDS = 1 << 15,
-        WAITS = 1 << 15,
-        MOVES = 1 << 13,
-};
-
 /* Each of the arrays is a ring: entry n is at n % its size. They are never freed, so they are not counted as blocks. */
 static struct {
         struct journal_command *commands;
@@ -27,14 +21,25 @@ static struct {
         uint64_t command_count, wait_count, move_count; /* ever put */
 } journal GUARDED_BY(client_held);
 static bool kept;
+static size_t command_max = 1 << 15, wait_max = 1 << 15, move_max = 1 << 13;
+
+/* Use about so many bytes. */
+static void limit(uint64_t bytes)
+{
+        command_max = (size_t)(bytes / 8 * 5 / sizeof(struct journal_command));
+        wait_max = (size_t)(bytes / 8 * 2 / sizeof(struct journal_wait));
+        move_max = (size_t)(bytes / 8 / sizeof(struct journal_move));
+}
 
 bool journal_start(void) LOCK_UNCHECKED
 {
         if (!*config_text(CONFIG_trace))
                 return false;
-        journal.commands = calloc(COMMANDS, sizeof(*journal.commands));
-        journal.waits = calloc(WAITS, sizeof(*journal.waits));
-        journal.moves = calloc(MOVES, sizeof(*journal.moves));
+        if (config_number(CONFIG_trace_ring))
+                limit(config_number(CONFIG_trace_ring) << 19); /* half of it */
+        journal.commands = calloc(command_max, sizeof(*journal.commands));
+        journal.waits = calloc(wait_max, sizeof(*journal.waits));
+        journal.moves = calloc(move_max, sizeof(*journal.moves));
         kept = journal.commands && journal.waits && journal.moves;
         if (!kept)
                 log_error("client", "SPANCL_TRACE: out of memory for the names of commands");
@@ -57,7 +62,7 @@ void journal_command(const struct command *m, const char *name)
         const struct profile_command *p = &m->profile;
         if (!kept)
                 return;
-        size_t at = journal.command_count++ % COMMANDS;
+        size_t at = journal.command_count++ % command_max;
         struct journal_command *j = &journal.commands[at];
         *j = (struct journal_command){
                 .id = m->id,
@@ -88,7 +93,7 @@ void journal_timed(const struct _cl_event *e)
 void journal_wait(const struct journal_wait *w)
 {
         if (kept)
-                journal.waits[journal.wait_count++ % WAITS] = *w;
+                journal.waits[journal.wait_count++ % wait_max] = *w;
 }
 
 void journal_move(const struct _cl_mem *root, const struct share *share, const struct server *to,
@@ -96,7 +101,7 @@ void journal_move(const struct _cl_mem *root, const struct share *share, const s
 {
         if (!kept)
                 return;
-        journal.moves[journal.move_count++ % MOVES] = (struct journal_move){
+        journal.moves[journal.move_count++ % move_max] = (struct journal_move){
                 .event = event,
                 .memory = root->id,
                 .bytes = share->part.end - share->part.begin,
@@ -109,9 +114,9 @@ void journal_move(const struct _cl_mem *root, const struct share *share, const s
 void profile_moved(const struct server *to, uint64_t event, const uint64_t times[3])
 {
         uint64_t now = client_now_ns(to->client);
-        size_t count = journal.move_count < MOVES ? (size_t)journal.move_count : MOVES;
+        size_t count = journal.move_count < move_max ? (size_t)journal.move_count : move_max;
         for (size_t i = 0; kept && i < count; i++) { /* the newest first */
-                struct journal_move *j = &journal.moves[(journal.move_count - 1 - i) % MOVES];
+                struct journal_move *j = &journal.moves[(journal.move_count - 1 - i) % move_max];
                 if (j->event != event || j->to != to->index)
                         continue;
                 /* The server's times are not to be trusted. */
@@ -127,10 +132,10 @@ void profile_moved(const struct server *to, uint64_t event, const uint64_t times
 void journal_count(struct journal_counts *ret)
 {
         *ret = (struct journal_counts){
-                .commands =
-                        journal.command_count < COMMANDS ? (size_t)journal.command_count : COMMANDS,
-                .waits = journal.wait_count < WAITS ? (size_t)journal.wait_count : WAITS,
-                .moves = journal.move_count < MOVES ? (size_t)journal.move_count : MOVES,
+                .commands = journal.command_count < command_max ? (size_t)journal.command_count
+                                                                : command_max,
+                .waits = journal.wait_count < wait_max ? (size_t)journal.wait_count : wait_max,
+                .moves = journal.move_count < move_max ? (size_t)journal.move_count : move_max,
         };
         ret->overwritten = journal.command_count - ret->commands + journal.wait_count - ret->waits +
                            journal.move_count - ret->moves;
@@ -138,18 +143,19 @@ void journal_count(struct journal_counts *ret)
 
 const struct journal_command *journal_command_at(size_t i)
 {
-        uint64_t oldest = journal.command_count > COMMANDS ? journal.command_count - COMMANDS : 0;
-        return &journal.commands[(oldest + i) % COMMANDS];
+        uint64_t oldest =
+                journal.command_count > command_max ? journal.command_count - command_max : 0;
+        return &journal.commands[(oldest + i) % command_max];
 }
 
 const struct journal_wait *journal_wait_at(size_t i)
 {
-        uint64_t oldest = journal.wait_count > WAITS ? journal.wait_count - WAITS : 0;
-        return &journal.waits[(oldest + i) % WAITS];
+        uint64_t oldest = journal.wait_count > wait_max ? journal.wait_count - wait_max : 0;
+        return &journal.waits[(oldest + i) % wait_max];
 }
 
 const struct journal_move *journal_move_at(size_t i)
 {
-        uint64_t oldest = journal.move_count > MOVES ? journal.move_count - MOVES : 0;
-        return &journal.moves[(oldest + i) % MOVES];
+        uint64_t oldest = journal.move_count > move_max ? journal.move_count - move_max : 0;
+        return &journal.moves[(oldest + i) % move_max];
 }

@@ -69,7 +69,7 @@ void journal_view_fini(struct journal_view *v);
 /* The name of the command that an event completes; NULL: it is not known. */
 const char *journal_name(const struct journal_view *v, uint64_t event) REQUIRES(client_held);
 
-/* What is missing in the timeline. */
+/* Counts of entries that are missing in the timeline. */
 struct journal_gaps {
         uint64_t dropped; /* entries and records that were overwritten */
         uint64_t untimed; /* commands without times */

@@ -1,0 +1,74 @@
+/* recorded HOW LAUNCHES: programs for the flight recorder's claims in system/trace.py. It launches a kernel so many
+ * times, says "ready", waits for a line of its input, and launches it once more. HOW: `plain`; `fails`: then a command
+ * fails, because the event that it waits for does; `handles`: it has its own handler of SIGUSR2, which says "handled";
+ * `forks`: then a child is made, which SIGUSR2 ends as ever. */
+#include "../api/api.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void handler(int number)
+{
+        (void)number;
+        (void)!write(STDOUT_FILENO, "handled\n", 8);
+}
+
+static void fail(struct api *a, cl_mem m)
+{
+        cl_int err, zero = 0;
+        cl_event user = clCreateUserEvent(a->context, &err), event;
+        OK(err);
+        OK(clEnqueueFillBuffer(a->queues[0], m, &zero, sizeof(zero), 0, 4096, 1, &user, &event));
+        OK(clSetUserEventStatus(user, -5));
+        CHECK(clWaitForEvents(1, &event) != CL_SUCCESS);
+        OK(clReleaseEvent(event));
+        OK(clReleaseEvent(user));
+}
+
+static void make_child(void)
+{
+        int status;
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (!child)
+                for (;;)
+                        pause();
+        CHECK(kill(child, SIGUSR2) == 0);
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2);
+}
+
+int main(int argc, char **argv)
+{
+        char line[80];
+        CHECK(argc == 3);
+        if (!strcmp(argv[1], "handles"))
+                CHECK(sigaction(SIGUSR2, &(struct sigaction){ .sa_handler = handler }, NULL) == 0);
+        struct api a = api_open(0);
+        cl_program program = api_build(&a, "__kernel void tick(__global uint *x) { x[0]++; }", "");
+        cl_kernel tick = api_kernel(program, "tick");
+        cl_mem m = api_buffer(&a, CL_MEM_READ_WRITE, 4096, NULL);
+        size_t one = 1;
+        OK(clSetKernelArg(tick, 0, sizeof(m), &m));
+        for (int i = 0; i < atoi(argv[2]); i++) {
+                OK(clEnqueueNDRangeKernel(a.queues[0], tick, 1, NULL, &one, NULL, 0, NULL, NULL));
+                OK(clFinish(a.queues[0]));
+        }
+        puts("ready");
+        fflush(stdout);
+        if (!strcmp(argv[1], "forks"))
+                make_child();
+        if (!strcmp(argv[1], "fails"))
+                fail(&a, m);
+        else
+                while (!fgets(line, sizeof(line), stdin) && ferror(stdin)) /* a signal */
+                        clearerr(stdin);
+        OK(clEnqueueNDRangeKernel(a.queues[0], tick, 1, NULL, &one, NULL, 0, NULL, NULL));
+        OK(clFinish(a.queues[0]));
+        OK(clReleaseMemObject(m));
+        OK(clReleaseKernel(tick));
+        OK(clReleaseProgram(program));
+        api_close(&a);
+        return 0;
+}
