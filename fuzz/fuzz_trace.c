@@ -1,10 +1,11 @@
-/* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), and its summaries; or a
- * server's answer to trace_query, which the client puts into a timeline: that has to be one that can be read. */
+/* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), its summaries and picture;
+ * or a server's answer to trace_query, which the client puts into a timeline: that has to be one that can be read. */
 #include "fuzz/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
 #include "core/link/server.h"
 #include "core/tracing.h"
@@ -24,6 +25,7 @@ static int read_file(const char *text, size_t size)
         if (null) {
                 summary_text(null, &f, &s, "file");
                 summary_json(null, &f, &s, "file");
+                (void)!picture_draw(null, &f);
                 fclose(null);
         }
         trace_file_fini(&f);

@@ -27,9 +27,10 @@ static const struct command commands[] = {
           "run a program as `run` does, and tell on standard error where its time went, what bounds it and what to do "
           "(docs/PROFILE.md)",
           command_profile },
-        { "trace", "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS]",
-          "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error "
-          "(docs/TRACING.md)",
+        { "trace",
+          "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS] | --svg FILE",
+          "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error; "
+          "with --svg draw a timeline on standard output (docs/TRACING.md)",
           command_trace },
         { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
           command_ping },

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from xml.etree import ElementTree
 
 import claims
 import daemon
@@ -194,6 +195,48 @@ def without_times_the_devices_run_as_ever():
         t, _, s = traced(" ".join(names(both)), PROGRAM, LAUNCHES, MOVES, 0, SPANCL_TRACE_TIMES="off")
     assert not t.of("kernel") and s["untimed"] == LAUNCHES + MOVES + 1 + 6 + 4, s
     assert collections.Counter(e["args"].get("command") for e in t.of("client", "enqueue"))["tick"] == LAUNCHES
+
+
+def the_picture_has_the_rows_and_the_bars():
+    with servers(2) as both:
+        first, second = names(both)
+        t, _, _ = traced(f"{first} {second}", PROGRAM, LAUNCHES, MOVES, 0)
+    path = Path(FOLDER.name) / "timeline.json"
+    done = subprocess.run([SPANCL, "trace", "--svg", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    svg = "{http://www.w3.org/2000/svg}"
+    picture = ElementTree.fromstring(done.stdout)
+    texts = {e.text for e in picture.iter(f"{svg}text")}
+    for name in t.processes.values():
+        assert any(text.startswith(name[:100]) for text in texts if text), (name, texts)
+    assert any(e.text.startswith("migration ") for e in picture.iter(f"{svg}title"))
+    assert {"#55b887", "#e0a030", "#3d7edb"} <= {e.attrib["fill"] for e in picture.iter(f"{svg}rect")}, "kernels, transfers, lanes"
+    assert sum("marker-end" in e.attrib for e in picture.iter(f"{svg}path")) == len(t.of("source")) > 0
+    assert "does not show all" not in done.stdout
+
+
+def hostile_names_are_only_text_in_the_picture():
+    path = Path(FOLDER.name) / "hostile.json"
+    name = "</text><script>alert('&')</script>\u202e\"\n"
+    rows = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}},
+            {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": name}}]
+    bars = [{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 2**53, "name": name, "cat": "kernel", "args": {"command": name}}]
+    for events in rows + bars, bars * 200000, [], [{}], [7], [{"ph": "X", "pid": -1, "ts": "x", "args": 1}]:
+        path.write_text(json.dumps({"traceEvents": events}))
+        done = subprocess.run([SPANCL, "trace", "--svg", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        assert done.returncode in (0, 1), done.returncode
+        if done.returncode == 0:
+            tags = {e.tag.split("}")[1] for e in ElementTree.fromstring(done.stdout).iter()}
+            assert tags <= {"svg", "style", "defs", "marker", "path", "rect", "text", "title"}, tags
+        else:
+            assert "spancl: " in done.stderr, done.stderr
+    for text in "", "{", "[]", '{"traceEvents": 1}', "\x00":
+        path.write_text(text)
+        done = subprocess.run([SPANCL, "trace", "--svg", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        assert done.returncode == 1 and "can't read" in done.stderr, (text, done.stderr)
 
 
 # --- The flight recorder ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
 #include "os/file.h"
 #include "os/process/environment.h"
@@ -142,21 +143,46 @@ static bool is_ring(const char *text)
         return false;
 }
 
+/* Draw the picture of a timeline. */
+static int draw(const char *path)
+{
+        struct trace_file f;
+        int r = trace_file_read(path, &f);
+        if (r < 0) {
+                fprintf(stderr, "spancl: can't read %s: %s\n", path,
+                        r == SP_E_NOENT ? strerror(errno) : status_text(r));
+                return 1;
+        }
+        r = picture_draw(stdout, &f);
+        trace_file_fini(&f);
+        if (r < 0)
+                fprintf(stderr, "spancl: %s: %s\n", path,
+                        r == SP_E_NOENT ? "the timeline is empty" : status_text(r));
+        else if (fflush(stdout) != 0)
+                fprintf(stderr, "spancl: can't write the picture: %s\n", strerror(errno));
+        return r < 0 || ferror(stdout);
+}
+
 int command_trace(int argc, char **argv)
 {
         static const char *const flags[] = { "--json", NULL };
-        const char *file = DEFAULT_FILE, *ring = NULL;
+        const char *file = DEFAULT_FILE, *ring = NULL, *svg = NULL;
         const struct option_value values[] = { { "--output", "-o", &file },
                                                { "--ring", NULL, &ring },
+                                               { "--svg", NULL, &svg },
                                                { NULL, NULL, NULL } };
         bool json = false;
         char *servers = NULL;
         int i = options_take_values(argc, argv, flags, &json, values, &servers);
         if (i < 0)
                 return 2;
-        if (i == argc) {
+        if ((i == argc) != (svg != NULL)) { /* a program, or a picture */
                 mem_free(servers);
                 return command_usage("trace");
+        }
+        if (svg) {
+                mem_free(servers);
+                return draw(svg);
         }
         int r = ring && !is_ring(ring) ? SP_E_INVAL : run_prepare(servers);
         mem_free(servers);
