@@ -49,7 +49,7 @@ static void steps(struct api *a, int count, bool events)
         OK(clReleaseMemObject(m));
 }
 
-/* What the wait brings is there: bytes of reads and maps that do not block. */
+/* After the wait the bytes of reads and maps that do not block are there. */
 static void bytes(struct api *a)
 {
         cl_uint value = 7, got = 0;

@@ -101,7 +101,7 @@ void ahead_limit(cl_context x)
         }
 }
 
-/* Those that have completed are not in the list. */
+/* Completed events are not in the list. */
 static bool all_settled(void *arg) REQUIRES(client_held)
 {
         cl_context x = arg;
