@@ -248,6 +248,13 @@ static void hellos(void)
                                                              .text = bytes_str("upgrade") }) == 0);
         save("hello", "reply", &b);
         b.size = 0;
+        struct buf info = { 0 };
+        uint8_t device[2 * WIRE_DESCRIPTION_PART] = { 1 };
+        need(info_put(&info, INFO_DEVICE, device, sizeof(device)) == 0);
+        need(hello_put_devices(&b, bytes_of(info.data, info.size), 2) == 0);
+        save("hello", "devices", &b);
+        buf_fini(&info);
+        b.size = 0;
         static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
         need(buf_put(&b, http, sizeof(http)) == 0);
         save("hello", "http", &b);

@@ -26,8 +26,10 @@ enum {
         WIRE_TEXT_MAX = 1 << 20,
         WIRE_LOCAL_PATH_MAX = 107, /* of a Unix socket's path */
         WIRE_BLOB_MAX = 256 << 20,
-        WIRE_INLINE_MAX = 64 << 10, /* bytes of bulk that may travel on lane 0 */
-        WIRE_RELAY_MAX = 64 << 10,  /* in one relay_data */
+        WIRE_DESCRIPTION_MAX = 1 << 20, /* of all of a server's devices */
+        WIRE_DESCRIPTION_PART = 3072,   /* in one `description` */
+        WIRE_INLINE_MAX = 64 << 10,     /* bytes of bulk that may travel on lane 0 */
+        WIRE_RELAY_MAX = 64 << 10,      /* in one relay_data */
         WIRE_RELAY_WINDOW = 2 << 20,
 };
 #define WIRE_MESSAGE_MAX ((size_t)WIRE_BLOB_MAX + (8 << 20))
@@ -69,6 +71,9 @@ enum {
         FEATURE_DRAIN = 8,
         /* Lane 0 of a client's session: the client takes `notice`. */
         FEATURE_NOTICES = 16,
+        /* Lane 0 of a client's first connection: descriptions of the devices will do (`description`). In the
+         * answer: they follow, and there is no session. */
+        FEATURE_DESCRIPTION = 32,
 };
 
 /* A borrowed array of 64-bit values. A decoded one is in wire byte order, one to be encoded in host

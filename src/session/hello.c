@@ -1,6 +1,7 @@
 #include "session/hello.h"
 
 #include "base/crc32c.h"
+#include "proto/info.h"
 
 /* The checksum of an exchange, without the field that holds it. */
 static uint32_t checksum(const void *whole, size_t size)
@@ -61,6 +62,61 @@ int hello_put_stats(struct buf *b, const struct wire_session_stats *m)
         return finish(b, start, r < 0 ? r : wire_put_session_stats(b, m));
 }
 
+int hello_put_part(struct buf *b, const struct wire_description *m)
+{
+        size_t start;
+        int r = begin(b, &start);
+        return finish(b, start, r < 0 ? r : wire_put_description(b, m));
+}
+
+int hello_put_devices(struct buf *b, struct bytes info, uint64_t sessions)
+{
+        const uint8_t *p = info.data;
+        size_t start = b->size, at = 0;
+        int r = info.size > WIRE_DESCRIPTION_MAX ? SP_E_LIMIT : 0;
+        if (r < 0)
+                return r;
+        do {
+                size_t left = info.size - at;
+                size_t part = left < WIRE_DESCRIPTION_PART ? left : WIRE_DESCRIPTION_PART;
+                r = hello_put_part(b, &(struct wire_description){
+                                              .sessions = sessions,
+                                              .left = left - part,
+                                              .devices = bytes_of(p ? p + at : NULL, part) });
+                at += part;
+        } while (!r && at < info.size);
+        if (r < 0)
+                b->size = start;
+        return r;
+}
+
+int hello_take_devices(struct hello_devices *d, struct bytes whole)
+{
+        struct wire_description m;
+        int r = hello_get_part(whole, &m);
+        if (r < 0)
+                return r;
+        /* No part is empty but an only one, so that their number is bounded. */
+        if (d->begun ? m.devices.size + m.left != d->left
+                     : m.devices.size + m.left > WIRE_DESCRIPTION_MAX)
+                return SP_E_PROTO;
+        if (m.left && m.devices.size != WIRE_DESCRIPTION_PART)
+                return SP_E_PROTO;
+        r = buf_put(&d->info, m.devices.data, m.devices.size);
+        d->begun = true;
+        d->left = m.left;
+        d->sessions = m.sessions;
+        if (!r && !m.left)
+                r = info_check(bytes_of(d->info.data, d->info.size));
+        return r < 0 ? r : !m.left;
+}
+
+void hello_devices_fini(struct hello_devices *d)
+{
+        buf_fini(&d->info);
+        *d = (struct hello_devices){ 0 };
+}
+
 /* Is it the header of a hello, but with its numbers in the other byte order? The size of a hello has zeros on one side
  * only. */
 static bool is_big_endian(const uint8_t *header)
@@ -117,6 +173,13 @@ int hello_get_stats(struct bytes whole, struct wire_session_stats *ret)
         struct bytes msg;
         int r = message_of(whole, &msg);
         return r < 0 ? r : wire_get_session_stats(msg, ret);
+}
+
+int hello_get_part(struct bytes whole, struct wire_description *ret)
+{
+        struct bytes msg;
+        int r = message_of(whole, &msg);
+        return r < 0 ? r : wire_get_description(msg, ret);
 }
 
 int hello_negotiate(const struct wire_hello *m, uint64_t *ret_version, const char **ret_text)

@@ -16,10 +16,14 @@ enum {
         HELLO_LINKS_MAX = 3072, /* bytes of records that one session_stats may have */
 };
 
+_Static_assert(WIRE_DESCRIPTION_PART + 256 <= FRAME_HELLO_MAX,
+               "a part has room in a frame of the hello's kind");
+
 /* Append magic, frame header and message. SP_E_NOMEM. */
 SP_NODISCARD int hello_put(struct buf *b, const struct wire_hello *m);
 SP_NODISCARD int hello_put_reply(struct buf *b, const struct wire_hello_reply *m);
 SP_NODISCARD int hello_put_stats(struct buf *b, const struct wire_session_stats *m);
+SP_NODISCARD int hello_put_part(struct buf *b, const struct wire_description *m);
 
 /* Why a side whose numbers are big-endian is refused: both sides can tell, by the frame header. Words of 32 and 64 bits
  * are no difference here. */
@@ -36,6 +40,23 @@ SP_NODISCARD int hello_size(struct bytes prefix);
 SP_NODISCARD int hello_get(struct bytes whole, struct wire_hello *ret);
 SP_NODISCARD int hello_get_reply(struct bytes whole, struct wire_hello_reply *ret);
 SP_NODISCARD int hello_get_stats(struct bytes whole, struct wire_session_stats *ret);
+SP_NODISCARD int hello_get_part(struct bytes whole, struct wire_description *ret);
+
+/* The descriptions of a server's devices, as they come in parts. Zeroed memory is empty. */
+struct hello_devices {
+        struct buf info;   /* info blocks of server_info, checked once it is complete */
+        uint64_t sessions; /* that the server has */
+        uint64_t left;     /* bytes to come */
+        bool begun;
+};
+
+/* Append the exchanges that carry these descriptions. SP_E_NOMEM; SP_E_LIMIT: there are more than
+ * WIRE_DESCRIPTION_MAX bytes. */
+SP_NODISCARD int hello_put_devices(struct buf *b, struct bytes info, uint64_t sessions);
+
+/* Take a whole exchange. 1: it was the last one; 0: more come. SP_E_PROTO, SP_E_LINK as above; SP_E_NOMEM. */
+SP_NODISCARD int hello_take_devices(struct hello_devices *d, struct bytes whole);
+void hello_devices_fini(struct hello_devices *d);
 
 /* Put the checksum into a new or changed exchange. */
 void hello_seal(void *whole, size_t size);

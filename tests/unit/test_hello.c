@@ -2,6 +2,7 @@
 #include "support/check.h"
 
 #include "base/mem.h"
+#include "proto/info.h"
 #include "session/hello.h"
 
 static const struct wire_hello hello = {
@@ -35,6 +36,91 @@ TEST(both_directions_come_back_equal)
         assert_int_equal(reply.status, SP_E_VERSION);
         assert_int_equal(hello_get(bytes_of(b.data, b.size), &got), SP_E_PROTO);
         buf_fini(&b);
+}
+
+/* The exchange at `*at` of the buffer, aligned, which the caller frees. */
+static struct bytes next_part(const struct buf *b, size_t *at)
+{
+        int size = hello_size(bytes_of(b->data + *at, b->size - *at));
+        assert_true(size > 0 && *at + (size_t)size <= b->size);
+        struct bytes one = bytes_of(mem_dup(b->data + *at, (size_t)size), (size_t)size);
+        *at += (size_t)size;
+        return one;
+}
+
+static void make_info(struct buf *b, size_t size)
+{
+        uint8_t *value = mem_zalloc(size);
+        for (size_t i = 0; i < size; i++)
+                value[i] = (uint8_t)(i * 7);
+        assert_int_equal(info_put(b, INFO_DEVICE, value, size), 0);
+        mem_free(value);
+}
+
+TEST(descriptions_of_devices_come_back_whole_from_their_parts)
+{
+        static const size_t sizes[] = { 1, WIRE_DESCRIPTION_PART - 8, WIRE_DESCRIPTION_PART,
+                                        5 * WIRE_DESCRIPTION_PART + 100, WIRE_DESCRIPTION_MAX - 8 };
+        for (size_t i = 0; i < array_size(sizes); i++) {
+                struct buf info = { 0 }, b = { 0 };
+                struct hello_devices d = { 0 };
+                size_t at = 0;
+                make_info(&info, sizes[i]);
+                assert_int_equal(hello_put_devices(&b, bytes_of(info.data, info.size), 3), 0);
+                while (at < b.size) {
+                        struct bytes one = next_part(&b, &at);
+                        assert_int_equal(hello_take_devices(&d, one), at == b.size);
+                        mem_free((void *)(uintptr_t)one.data);
+                }
+                assert_int_equal(d.info.size, info.size);
+                assert_memory_equal(d.info.data, info.data, info.size);
+                assert_int_equal(d.sessions, 3);
+                hello_devices_fini(&d);
+                buf_fini(&info);
+                buf_fini(&b);
+        }
+        struct buf b = { 0 };
+        assert_int_equal(hello_put_devices(&b, bytes_of(NULL, WIRE_DESCRIPTION_MAX + 1), 0),
+                         SP_E_LIMIT);
+        assert_int_equal(b.size, 0);
+}
+
+static int take_parts(const struct wire_description *parts, size_t count)
+{
+        struct hello_devices d = { 0 };
+        struct buf b = { 0 };
+        int r = 0;
+        for (size_t i = 0; i < count && !r; i++) {
+                b.size = 0;
+                assert_int_equal(hello_put_part(&b, &parts[i]), 0);
+                r = hello_take_devices(&d, bytes_of(b.data, b.size));
+        }
+        assert_true(d.info.size <= WIRE_DESCRIPTION_MAX);
+        hello_devices_fini(&d);
+        buf_fini(&b);
+        return r;
+}
+
+TEST(parts_that_do_not_fit_together_are_refused)
+{
+        static const uint8_t zeros[WIRE_DESCRIPTION_PART], rubbish[16] = { 1, 0, 0, 0, 255, 255 };
+        const struct bytes full = { zeros, sizeof(zeros) }, some = { zeros, 16 }, none = { 0 };
+        const struct {
+                struct wire_description parts[2];
+                size_t count;
+        } wrong[] = {
+                { { { .left = 8, .devices = some } }, 1 }, /* not full */
+                { { { .left = 8, .devices = none } }, 1 }, /* empty: there could be any number */
+                { { { .left = WIRE_DESCRIPTION_MAX, .devices = full } }, 1 },
+                { { { .left = 16, .devices = full }, { .left = 16, .devices = full } }, 2 },
+                { { { .left = 16, .devices = full }, { .devices = none } }, 2 },
+                { { { .left = 16, .devices = full }, { .devices = full } }, 2 },
+                { { { .devices = { rubbish, sizeof(rubbish) } } }, 1 },
+        };
+        for (size_t i = 0; i < array_size(wrong); i++)
+                assert_int_equal(take_parts(wrong[i].parts, wrong[i].count), SP_E_PROTO);
+        const struct wire_description nothing = { 0 };
+        assert_int_equal(take_parts(&nothing, 1), 1);
 }
 
 TEST(no_truncation_is_taken_for_whole)
@@ -146,6 +232,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(both_directions_come_back_equal),
+                cmocka_unit_test(descriptions_of_devices_come_back_whole_from_their_parts),
+                cmocka_unit_test(parts_that_do_not_fit_together_are_refused),
                 cmocka_unit_test(no_truncation_is_taken_for_whole),
                 cmocka_unit_test(a_stranger_is_noticed_at_the_first_wrong_byte),
                 cmocka_unit_test(a_big_endian_side_is_told_from_a_stranger),
