@@ -53,6 +53,8 @@ enum control_kind {
         CONTROL_PID = 'P',
         /* The sandbox is complete. With the descriptor of daemon/linux/refusals.h, if there is one. */
         CONTROL_CALLS = 'A',
+        /* Before CONTROL_READY: a part of the devices' descriptions (daemon/supervisor/describing.h). */
+        CONTROL_DEVICES = 'Y',
         /* The backend is open. Text: number of devices, and a line with number and name of each
          * device that can be checked (backend_ops.device.label). */
         CONTROL_READY = 'R',

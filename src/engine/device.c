@@ -96,14 +96,20 @@ static void answer(struct peer *p, uint64_t request, int status, struct buf *inf
         buf_fini(info);
 }
 
+int engine_describe(struct engine *e, struct buf *out)
+{
+        int r = 0;
+        for (unsigned i = 0; i < e->device_count && !r; i++)
+                r = put_device(e, i, out);
+        return r;
+}
+
 int engine_handle_server_info_query(void *user, const struct wire_server_info_query *m)
 {
         struct peer *p = user;
         struct engine *e = p->engine;
         struct buf info = { 0 };
-        int r = 0;
-        for (unsigned i = 0; i < e->device_count && !r; i++)
-                r = put_device(e, i, &info);
+        int r = engine_describe(e, &info);
         if (!r)
                 r = put_load(e, &info);
         answer(p, m->request, r, &info);

@@ -155,6 +155,9 @@ unsigned engine_device_count(const struct engine *e);
 /* The server has so many other sessions, which server_info tells the client. No lock. */
 void engine_set_load(struct engine *e, uint64_t sessions);
 
+/* Append the descriptions of the devices, as server_info has them. SP_E_NOMEM, or the backend's. */
+SP_NODISCARD int engine_describe(struct engine *e, struct buf *out) REQUIRES(engine_held);
+
 /* Give the number and name by which the backend's filter knows a device (backend_ops.device.label).
  * Return false if they are not known. No lock. */
 bool engine_device_label(struct engine *e, unsigned device, unsigned *ret_number, char *ret_name,

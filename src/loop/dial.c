@@ -179,6 +179,7 @@ static uint64_t features_of(const struct dial_params *p, const struct conn *c)
         return (p->share && c->ops->caps & TRANSPORT_PASSES_FDS ? FEATURE_SHARED_MEMORY : 0) |
                (p->packs && p->lane ? FEATURE_LZ4 : 0) |
                (wants_checks(p, c) ? FEATURE_CHECKSUM : 0) |
+               (p->devices ? FEATURE_DESCRIPTION : 0) |
                (!p->role && !p->lane ? FEATURE_NOTICES | FEATURE_DRAIN : 0);
 }
 
@@ -256,6 +257,19 @@ static int settle(const struct dial_params *p, struct bytes answer, struct conn 
         return !r && m.fabric.size ? join_fabric(conn, &m) : r;
 }
 
+/* Receive the parts that follow the answer. */
+static int receive_devices(struct conn *c, struct hello_devices *ret, uint64_t deadline_ns)
+{
+        _Alignas(8) uint8_t in[HELLO_PREFIX + FRAME_HELLO_MAX];
+        int r;
+        do {
+                r = receive_hello(c, in, sizeof(in), deadline_ns);
+                if (r > 0)
+                        r = hello_take_devices(ret, bytes_of(in, (size_t)r));
+        } while (!r);
+        return r < 0 ? r : 0;
+}
+
 /* Say why, if that was not said. */
 static int end(const struct dial_params *p, int r, struct dial_reply *reply)
 {
@@ -269,8 +283,13 @@ static int hello_until(const struct dial_params *p, struct conn *conn, struct co
 {
         auto_clean(buf_fini) struct buf answer = { 0 };
         *reply = (struct dial_reply){ 0 };
+        if (p->devices) /* of a try before */
+                hello_devices_fini(p->devices);
         int r = greet(p, conn, &answer, reply, deadline_ns);
-        if (r < 0) {
+        if (!r && reply->features & FEATURE_DESCRIPTION) {
+                r = receive_devices(conn, p->devices, deadline_ns);
+                conn = conn_close(conn);
+        } else if (r < 0) {
                 conn_reset(conn); /* the server may still attach it, and this side comes again */
                 conn_close(conn);
         } else {

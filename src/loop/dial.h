@@ -10,6 +10,7 @@
 #include "transport/transport.h"
 
 struct fabric_choice;
+struct hello_devices;
 
 enum dial_role {
         DIAL_CLIENT = 0,
@@ -49,6 +50,9 @@ struct dial_params {
         bool packs;       /* this side unpacks FRAME_PACKED */
         enum checking checks;               /* of data that comes over TCP without TLS */
         const struct fabric_choice *fabric; /* offered (transport/fabric.h); NULL: none */
+        /* Instead of a session, descriptions of the devices will do. If the server gives them, they are here, the
+         * answer has FEATURE_DESCRIPTION, and the conn is closed: *ret is NULL. NULL: a session is wanted. */
+        struct hello_devices *devices;
 };
 
 struct dial_reply {

@@ -788,6 +788,14 @@ unsigned server_loop_devices(struct server_loop *l)
         return engine_device_count(l->engine);
 }
 
+int server_loop_describe(struct server_loop *l, struct buf *ret)
+{
+        serving_lock(l);
+        int r = engine_describe(l->engine, ret);
+        serving_unlock(l);
+        return r;
+}
+
 bool server_loop_label(struct server_loop *l, unsigned device, unsigned *ret_number, char *ret_name,
                        size_t size)
 {

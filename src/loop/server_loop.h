@@ -82,6 +82,9 @@ SP_NODISCARD int server_loop_stats(struct server_loop *l, struct buf *ret);
 /* Number of devices. */
 unsigned server_loop_devices(struct server_loop *l);
 
+/* See engine_describe. Before the first connection; any thread. */
+SP_NODISCARD int server_loop_describe(struct server_loop *l, struct buf *ret);
+
 /* See engine_device_label. */
 bool server_loop_label(struct server_loop *l, unsigned device, unsigned *ret_number, char *ret_name,
                        size_t size);

@@ -272,7 +272,7 @@ static void postpone(struct supervisor *s, struct health_device *d)
  * result. */
 static struct health_device *take(struct supervisor *s, struct worker *w)
 {
-        struct health_device *d = w->reported ? NULL : find(s, w->checks);
+        struct health_device *d = w->reported ? NULL : find(s, w->devices.checks);
         w->reported = true;
         return d;
 }
@@ -362,7 +362,7 @@ static struct worker *find_check(struct supervisor *s, const struct health_devic
 {
         list_each(w, &s->workers, struct worker, link)
         {
-                if (w->state == WORKER_CHECKING && w->checks == d->number)
+                if (w->state == WORKER_CHECKING && w->devices.checks == d->number)
                         return w;
         }
         return NULL;

@@ -10,6 +10,7 @@
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
+#include "daemon/supervisor/describing.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
@@ -72,6 +73,7 @@ void pending_bury(struct supervisor *s)
                 struct pending *v = first(&s->arrivals.dead);
                 list_remove(&v->link);
                 buf_fini(&v->hello);
+                describing_end(v);
                 if (v->state.data)
                         explicit_bzero(v->state.data, v->state.size);
                 buf_fini(&v->state);
@@ -355,9 +357,35 @@ static void drain_for(struct supervisor *s, struct pending *v, uint64_t version)
                 log_info(LOG, "who has spancld drain does not get an answer");
 }
 
-enum routed { ROUTED, ROUTED_WAIT };
+/* ROUTED: the caller may drop the pending connection. ROUTED_KEPT: an event or an answer goes on with it. */
+enum routed { ROUTED, ROUTED_WAIT, ROUTED_KEPT };
 
-/* Decide on a complete hello. ROUTED: the caller may drop the pending connection. */
+/* Put the connection behind those whose hello has not come: it gets as much time as they. */
+static void restart(struct supervisor *s, struct pending *v)
+{
+        list_remove(&v->link);
+        --*(v->waits ? &s->arrivals.waiting_count : &s->arrivals.pending_count);
+        v->waits = false;
+        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
+        list_append(&s->arrivals.pending, &v->link);
+        s->arrivals.pending_count++;
+}
+
+/* Describe the devices to a client that wants no session yet. */
+static enum routed list_devices(struct supervisor *s, struct pending *v, struct description *d,
+                                const struct wire_hello *m)
+{
+        log_info(LOG, "a client lists the devices (%.*s)", (int)m->name.size,
+                 (const char *)m->name.data);
+        int r = describing_begin(s, v, d);
+        if (r)
+                return ROUTED;
+        restart(s, v);
+        return event_set_change(s->events.set, v->conn->room_fd, EVENT_OUT, v) ? ROUTED_KEPT
+                                                                               : ROUTED;
+}
+
+/* Decide on a complete hello. */
 static enum routed route(struct supervisor *s, struct pending *v)
 {
         struct wire_hello m;
@@ -395,7 +423,16 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED;
         }
         if (m.role == HELLO_ROLE_LOOK)
-                return query(s, v, version) ? ROUTED_WAIT : ROUTED;
+                return query(s, v, version) ? ROUTED_KEPT : ROUTED;
+        v->lists = describing_is_wanted(&m);
+        if (v->lists && !s->draining) {
+                struct description *d = health_holds(s) ? NULL : describing_find(s, &v->grant);
+                if (d)
+                        return list_devices(s, v, d, &m);
+                /* A worker describes them when it is ready. If it could not, the client gets a session. */
+                if (health_holds(s) || !workers_find_free(s, &v->grant, WORKER_WARM))
+                        return ROUTED_WAIT;
+        }
         v->state.size = 0;
         if (conn_export(v->conn, &v->state) < 0) {
                 refuse(s, v, SP_E_PROTO, "more was said before the hello was answered");
@@ -482,6 +519,14 @@ static void start_waiting(struct supervisor *s, struct pending *v)
         workers_provide_at(s, s->starts.crashes ? s->starts.next_ns : 0);
 }
 
+static void settle(struct supervisor *s, struct pending *v, enum routed how)
+{
+        if (how == ROUTED)
+                pending_drop(s, v);
+        else if (how == ROUTED_WAIT)
+                start_waiting(s, v);
+}
+
 /* Read no more than the hello. 1: it is complete; 0: more has to come; negative: it is malformed. */
 static int read_hello(struct pending *v)
 {
@@ -506,7 +551,12 @@ static int read_hello(struct pending *v)
 void pending_event(struct supervisor *s, struct pending *v)
 {
         if (!v->conn)
-                return;             /* an earlier event has dropped it */
+                return; /* an earlier event has dropped it */
+        if (v->telling.description) {
+                if (describing_go_on(v))
+                        pending_drop(s, v);
+                return;
+        }
         if (v->query || v->waits) { /* the peer closed it, or wrote before the answer */
                 pending_drop(s, v);
                 return;
@@ -536,10 +586,8 @@ void pending_event(struct supervisor *s, struct pending *v)
                              r == SP_E_PROTO  ? "it does not speak SpanCL"
                              : r == SP_E_LINK ? "it ended before its hello, or its handshake failed"
                                               : status_text(r));
-        else if (route(s, v) == ROUTED)
-                pending_drop(s, v);
-        else if (!v->query)
-                start_waiting(s, v);
+        else
+                settle(s, v, route(s, v));
 }
 
 /* ---- accepting ---------------------------------------------------------------------------------- */
@@ -663,8 +711,10 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
         struct pending *v;
         while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
                 log_info(LOG, v->query ? "a session did not send its counters in time"
-                                       : "a connection without a hello was dropped");
-                if (!v->query)
+                              : v->telling.description
+                                      ? "a client did not take the list of devices in time"
+                                      : "a connection without a hello was dropped");
+                if (!v->query && !v->telling.description)
                         report_refused(s, SP_E_TIMEOUT);
                 pending_drop(s, v);
         }

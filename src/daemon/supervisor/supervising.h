@@ -45,6 +45,15 @@ struct pending {
         bool missed;      /* some session's counters are not in the answer to its query */
         struct buf state; /* the connection's state, for the worker */
         struct gate_grant grant;
+        bool lists; /* a description of the devices will do instead of a session */
+        /* The description that it is sent (daemon/supervisor/describing.h). */
+        struct {
+                struct description *description; /* NULL: none */
+                size_t at;                       /* its bytes that are in `out`, or sent */
+                struct buf out;
+                size_t sent; /* of `out` */
+                uint64_t sessions;
+        } telling;
 };
 
 enum { WORKER_QUERIES = 8 };
@@ -92,8 +101,14 @@ struct worker {
         int scratch_lock;
         unsigned group;          /* number of its control group; 0: none */
         struct gate_grant grant; /* the rights of the sessions that it can serve */
-        bool shut_in;            /* it can send no more descriptors */
-        uint64_t ready_by_ns;    /* its start's deadline; if it is warm, its client's */
+        struct {
+                char filter[HEALTH_FILTER_MAX];
+                unsigned checks;  /* the number of the device that it checks */
+                struct buf parts; /* of their description, while it sends them */
+                bool undescribed; /* they are too large, or there was no memory */
+        } devices;
+        bool shut_in;         /* it can send no more descriptors */
+        uint64_t ready_by_ns; /* its start's deadline; if it is warm, its client's */
         struct {
                 uint64_t due_ns;   /* when its packets would have come at their rate */
                 uint64_t again_ns; /* it sends too much: when to receive again; 0: now */
@@ -101,7 +116,6 @@ struct worker {
         /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
          * a query is gone, so that a worker that does not read has few queries in its socket. */
         uint64_t queries[WORKER_QUERIES];
-        unsigned checks;        /* the number of the device that it checks */
         uint64_t measured;      /* its number at the meter; 0: not measured */
         uint64_t control_inode; /* of the worker's end */
         bool open;              /* the meter may inspect it */
@@ -145,6 +159,8 @@ struct ended {
 };
 
 enum { ENDED_MAX = 64 };
+
+enum { DESCRIPTIONS_MAX = 16 }; /* device filters whose devices are known */
 
 enum { REFUSED_COUNT = 9 }; /* reasons of refusals (report.c) */
 
@@ -210,6 +226,7 @@ struct supervisor {
         } arrivals;
 
         struct list workers;
+        struct description *descriptions[DESCRIPTIONS_MAX]; /* the newest first (describing.c) */
         struct counts counts;
 
         /* Clients (accounts.c). */

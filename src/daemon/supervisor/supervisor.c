@@ -8,6 +8,7 @@
 #include "daemon/linux/orphans.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
+#include "daemon/supervisor/describing.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
@@ -261,6 +262,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         pending_bury(&s);
         workers_stop(&s, run_events);
         accounts_fini(&s);
+        describing_fini(&s);
         helper_stop(&s, &s.meter.process);
         helper_stop(&s, &s.sensors.process);
         helper_stop(&s, &s.dialler);

@@ -13,6 +13,7 @@
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
+#include "daemon/supervisor/describing.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
@@ -123,6 +124,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
         if (w->refusals.fd >= 0)
                 (void)file_close(w->refusals.fd);
         cgroup_end(&s->cgroups, w->group);
+        describing_drop_parts(w);
         janitor_add(&s->janitor, w->scratch, w->scratch_lock, w->grant.owner, shares_caches(s, w));
         mem_free(w);
 }
@@ -154,7 +156,6 @@ static int worker_confine(struct supervisor *s, struct worker *w)
 static int worker_start(struct supervisor *s, const struct gate_grant *grant,
                         enum worker_state state, unsigned checks)
 {
-        char devices[HEALTH_FILTER_MAX]; /* the filter of the grant, as it is today */
         int pair[2] = { -1, -1 }, log = -1;
         struct file_info end;
         struct worker *w = mem_zalloc(sizeof(*w));
@@ -167,11 +168,11 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         w->control = w->scratch_lock = w->log.fd = w->refusals.fd = -1;
         w->grant = *grant;
         w->state = state;
-        w->checks = checks;
+        w->devices.checks = checks;
         if (state == WORKER_CHECKING)
-                snprintf(devices, sizeof(devices), "%u", checks);
+                snprintf(w->devices.filter, sizeof(w->devices.filter), "%u", checks);
         else
-                health_filter(s, grant, devices);
+                health_filter(s, grant, w->devices.filter);
         int r = scratch_make(w->scratch, &w->scratch_lock);
         if (!r)
                 r = cgroup_make(&s->cgroups, &w->group);
@@ -184,7 +185,8 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         if (!r)
                 r = child_log_open(&w->log, &s->spawner.log_budget, &log);
         if (!r) {
-                r = spawn_worker(&s->spawner, w->scratch, devices, grant->owner, pair[1], log);
+                r = spawn_worker(&s->spawner, w->scratch, w->devices.filter, grant->owner, pair[1],
+                                 log);
                 (void)file_close(log);
         }
         if (pair[1] >= 0)
@@ -246,19 +248,22 @@ void workers_provide(struct supervisor *s)
         if (s->stopping || s->draining || s->spawner.loading || clock_now_ns() < s->starts.next_ns)
                 return;
         size_t warming = workers_count(s, WORKER_WARMING), waiting = 0;
+        bool lists = false;
         s->starts.next_ns = UINT64_MAX;
         list_each(v, &s->arrivals.waiting, struct pending, link)
         {
                 if (health_holds(s)) /* new sessions may not get a warm worker yet */
                         break;
                 reserving_apply(s, &v->grant);
-                if (grant_is_same(&v->grant, usual(s)))
-                        waiting++;
-                else if (warming < WARMING_MAX &&
-                         !workers_find_free(s, &v->grant, WORKER_WARMING) &&
-                         !provide_one(s, &v->grant))
+                if (grant_is_same(&v->grant, usual(s))) {
+                        waiting += !v->lists;
+                        lists |= v->lists;
+                } else if (warming < WARMING_MAX &&
+                           !workers_find_free(s, &v->grant, WORKER_WARMING) &&
+                           !provide_one(s, &v->grant))
                         return;
         }
+        waiting = waiting ? waiting : lists; /* one worker describes the devices for all */
         size_t wanted = waiting ? waiting : 1;
         if (!waiting && workers_find_free(s, usual(s), WORKER_WARM))
                 wanted = 0;
@@ -475,6 +480,8 @@ void worker_read(struct supervisor *s, struct worker *w)
                         worker_stuck(s, w);
                 if (w->state != WORKER_WARMING)
                         continue;
+                if (c.kind == CONTROL_DEVICES)
+                        describing_receive(w, &c);
                 if (c.kind == CONTROL_READY) {
                         log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid,
                                  strtoul((const char *)c.data, NULL, 10));
@@ -484,6 +491,7 @@ void worker_read(struct supervisor *s, struct worker *w)
                                                  : now + UNCLAIMED_MS * MS;
                         w->open = is_open(w->pid); /* before it has a client */
                         health_learn(s, (const char *)c.data);
+                        describing_learn(s, w);
                         s->starts.crashes = 0;
                         pending_serve_waiting(s);
                 } else if (c.kind == CONTROL_FAILED) {

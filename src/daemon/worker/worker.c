@@ -112,6 +112,29 @@ bool worker_shut_in(const struct config_options *o, const char *scratch_dir, con
         return known && sandbox_enter(&user, o, scratch_dir, *cache ? cache : NULL, ret_refusals);
 }
 
+/* Send the descriptions of the devices in parts. The supervisor may take some time to receive them. */
+static void send_devices(struct server_loop *l)
+{
+        enum { PATIENCE_MS = 10000 };
+        auto_clean(buf_fini) struct buf all = { 0 };
+        struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
+        int r = server_loop_describe(l, &all);
+        if (!r && all.size > WIRE_DESCRIPTION_MAX)
+                r = SP_E_LIMIT;
+        for (size_t at = 0; at < all.size && !r;) {
+                size_t left = all.size - at;
+                size_t part = left < WIRE_DESCRIPTION_PART ? left : WIRE_DESCRIPTION_PART;
+                r = control_send(CONTROL_FD, CONTROL_DEVICES, bytes_of(all.data + at, part), -1);
+                if (!r)
+                        at += part;
+                else if (r == SP_E_AGAIN && poll(&room, 1, PATIENCE_MS) > 0)
+                        r = 0;
+        }
+        if (r < 0 && r != SP_E_LINK)
+                log_warn(LOG, "clients can't list the devices without a session: %s",
+                         status_text(r));
+}
+
 /* Send the number of devices, and the label of each. */
 static void report_ready(struct server_loop *l)
 {
@@ -151,6 +174,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         const char *devices = config_option_text(o, CONFIG_devices);
         switch (r) {
         case 0:
+                send_devices(w->loop);
                 report_ready(w->loop);
                 return 0;
         case SP_E_NODEV:

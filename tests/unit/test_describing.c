@@ -1,0 +1,268 @@
+/* Descriptions of devices, which a server gives to clients without a session: the supervisor's record of them, and a
+ * spancld that runs. */
+#include "support/check.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "daemon/control.h"
+#include "daemon/supervisor/describing.h"
+#include "daemon/supervisor/supervising.h"
+#include "os/clock.h"
+#include "os/random.h"
+#include "proto/info.h"
+#include "session/hello.h"
+#include "support/daemon.h"
+
+/* ---- the record --------------------------------------------------------------------------------- */
+
+static struct supervisor supervisor;
+static const struct config_options no_options;
+
+/* A worker with this device filter sends `size` bytes that begin with `first`, and is ready. */
+static void learn(const char *filter, uint8_t first, size_t size)
+{
+        static struct control c;
+        struct worker w = { 0 };
+        snprintf(w.devices.filter, sizeof(w.devices.filter), "%s", filter);
+        memset(c.data, 0, sizeof(c.data));
+        c.data[0] = first;
+        for (size_t at = 0; at < size; at += c.size) {
+                c.size = size - at < WIRE_DESCRIPTION_PART ? size - at : WIRE_DESCRIPTION_PART;
+                describing_receive(&w, &c);
+                c.data[0] = 0;
+        }
+        describing_learn(&supervisor, &w);
+        describing_drop_parts(&w);
+}
+
+static struct description *find(const char *filter)
+{
+        struct gate_grant grant = { 0 };
+        snprintf(grant.devices, sizeof(grant.devices), "%s", filter);
+        return describing_find(&supervisor, &grant);
+}
+
+TEST(a_client_gets_the_devices_of_its_own_filter_alone)
+{
+        char filter[16];
+        supervisor = (struct supervisor){ .options = &no_options };
+        assert_null(find(""));
+        learn("", 1, 100);
+        assert_non_null(find(""));
+        assert_null(find("0"));
+        learn("0", 2, 100);
+        assert_ptr_not_equal(find("0"), find(""));
+        struct description *before = find("");
+        learn("", 3, 100); /* takes the place of the one before */
+        assert_ptr_not_equal(find(""), before);
+        assert_non_null(find("0"));
+        /* The oldest goes. */
+        for (unsigned i = 1; i < DESCRIPTIONS_MAX; i++) {
+                snprintf(filter, sizeof(filter), "%u", i);
+                learn(filter, 4, 100);
+        }
+        assert_null(find("0"));
+        assert_non_null(find(""));
+        learn("more", 5, 100);
+        assert_null(find(""));
+        describing_fini(&supervisor);
+}
+
+TEST(a_description_that_is_too_large_or_empty_is_none)
+{
+        supervisor = (struct supervisor){ .options = &no_options };
+        learn("", 1, WIRE_DESCRIPTION_MAX + 1);
+        assert_null(find(""));
+        learn("", 1, 0);
+        assert_null(find(""));
+        learn("", 1, WIRE_DESCRIPTION_MAX);
+        assert_non_null(find(""));
+        describing_fini(&supervisor);
+}
+
+/* Take what is there, and return the number of bytes. */
+static size_t receive(int fd, struct buf *b)
+{
+        uint8_t some[4096];
+        ssize_t n = recv(fd, some, sizeof(some), MSG_DONTWAIT);
+        if (n > 0)
+                assert_int_equal(buf_put(b, some, (size_t)n), 0);
+        return n > 0 ? (size_t)n : 0;
+}
+
+TEST(a_slow_client_gets_all_parts_of_one_description)
+{
+        int pair[2], small = 1, r;
+        struct pending v = { 0 };
+        struct buf got = { 0 };
+        struct hello_devices d = { 0 };
+        supervisor = (struct supervisor){ .options = &no_options };
+        list_init(&supervisor.workers);
+        learn("", 0, WIRE_DESCRIPTION_MAX);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair),
+                         0);
+        assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+        assert_int_equal(conn_from_fd(pair[0], &v.conn), 0);
+        unsigned waits = 0;
+        r = describing_begin(&supervisor, &v, find(""));
+        learn("", 1, 16); /* a new one: it is not for this client */
+        while (!r) {
+                waits++;
+                (void)receive(pair[1], &got);
+                r = describing_go_on(&v);
+        }
+        assert_int_equal(r, 1);
+        assert_true(waits > 10);
+        while (receive(pair[1], &got))
+                ;
+        size_t at = 0, count = 0;
+        r = 0;
+        while (at < got.size) {
+                int size = hello_size(bytes_of(got.data + at, got.size - at));
+                assert_true(size > 0 && (size_t)size <= got.size - at);
+                uint8_t *one = mem_dup(got.data + at, (size_t)size);
+                struct wire_hello_reply reply;
+                if (!count++) {
+                        assert_int_equal(hello_get_reply(bytes_of(one, (size_t)size), &reply), 0);
+                        assert_int_equal(reply.features, FEATURE_DESCRIPTION);
+                } else {
+                        r = hello_take_devices(&d, bytes_of(one, (size_t)size));
+                        assert_true(r >= 0);
+                }
+                mem_free(one);
+                at += (size_t)size;
+        }
+        assert_int_equal(r, 1);
+        assert_int_equal(d.info.size, WIRE_DESCRIPTION_MAX);
+        hello_devices_fini(&d);
+        describing_end(&v);
+        conn_close(v.conn);
+        close(pair[1]);
+        buf_fini(&got);
+        describing_fini(&supervisor);
+}
+
+/* ---- a server that runs ------------------------------------------------------------------------- */
+
+static struct dial_params params_of(const struct daemon *d, struct hello_devices *ret)
+{
+        struct dial_params p = { .address = d->address, .name = "unit test", .devices = ret };
+        assert_true(random_fill(p.session_id, sizeof(p.session_id)));
+        assert_true(random_fill(p.key, sizeof(p.key)));
+        return p;
+}
+
+static unsigned count_devices(const struct hello_devices *d)
+{
+        struct info_entry e;
+        unsigned n = 0;
+        for (struct bytes b = bytes_of(d->info.data, d->info.size); info_next(&b, &e);)
+                n += e.key == INFO_DEVICE;
+        return n;
+}
+
+/* List the devices, and expect no session. Returns the number of sessions that the server tells. */
+static unsigned expect_description(const struct daemon *d)
+{
+        struct hello_devices devices = { 0 };
+        struct dial_params p = params_of(d, &devices);
+        struct dial_reply reply;
+        struct conn *conn = (struct conn *)&p;
+        int r = loop_connect(&p, &conn, &reply);
+        if (r < 0)
+                fprintf(stderr, "%s\n", reply.text);
+        assert_int_equal(r, 0);
+        assert_null(conn);
+        assert_true(reply.features & FEATURE_DESCRIPTION);
+        assert_int_equal(count_devices(&devices), 2);
+        unsigned sessions = (unsigned)devices.sessions;
+        hello_devices_fini(&devices);
+        return sessions;
+}
+
+TEST(a_full_server_lists_its_devices_and_takes_no_worker_for_it)
+{
+        struct daemon d;
+        struct probe p, q;
+        daemon_start(&d, (char *[]){ (char[]){ "--sessions" }, (char[]){ "1" }, NULL });
+        pid_t warm = daemon_warm_worker(&d);
+        assert_int_equal(expect_description(&d), 0);
+        assert_int_equal(daemon_warm_worker(&d), warm);
+        assert_false(daemon_logged(&d, "takes a new session"));
+        daemon_join(&d, &p);
+        for (unsigned i = 0; i < 200; i++)
+                assert_int_equal(expect_description(&d), 1);
+        probe_init(&q, d.address);
+        assert_int_equal(probe_attach(&q, 0), SP_E_LIMIT);
+        probe_fini(&q);
+        assert_int_equal(probe_ping(&p), 0);
+        probe_fini(&p);
+        daemon_stop(&d);
+}
+
+TEST(the_devices_are_listed_as_soon_as_a_worker_has_described_them)
+{
+        struct daemon d;
+        daemon_start(&d, NULL);
+        assert_int_equal(expect_description(&d), 0); /* perhaps before there is a worker */
+        daemon_assert_serves(&d);
+        daemon_stop(&d);
+}
+
+TEST(a_client_that_knows_no_descriptions_gets_a_session)
+{
+        struct daemon d;
+        daemon_start(&d, NULL);
+        daemon_warm_worker(&d);
+        daemon_assert_serves(&d);
+        assert_false(daemon_logged(&d, "lists the devices"));
+        daemon_stop(&d);
+}
+
+TEST(clients_that_do_not_read_their_list_keep_nobody_out)
+{
+        enum { CLIENTS = 300 };
+        struct daemon d;
+        int sockets[CLIENTS];
+        daemon_start(&d, NULL);
+        daemon_warm_worker(&d);
+        for (unsigned i = 0; i < CLIENTS; i++) {
+                struct hello_devices none = { 0 };
+                struct dial_params p = params_of(&d, &none);
+                struct wire_hello hello = dial_hello(&p);
+                struct buf b = { 0 };
+                struct conn *conn;
+                hello.features = FEATURE_DESCRIPTION;
+                assert_int_equal(hello_put(&b, &hello), 0);
+                assert_int_equal(transport_of(d.address)->connect(d.address, 10000, &conn), 0);
+                assert_int_equal(write(conn->fd, b.data, b.size), b.size);
+                sockets[i] = dup(conn->fd);
+                conn_close(conn);
+                buf_fini(&b);
+        }
+        daemon_assert_serves(&d);
+        (void)expect_description(&d); /* that session may be about to end */
+        for (unsigned i = 0; i < CLIENTS; i++)
+                close(sockets[i]);
+        daemon_stop(&d);
+}
+
+int main(void)
+{
+        signal(SIGPIPE, SIG_IGN);
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_client_gets_the_devices_of_its_own_filter_alone),
+                cmocka_unit_test(a_description_that_is_too_large_or_empty_is_none),
+                cmocka_unit_test(a_slow_client_gets_all_parts_of_one_description),
+                cmocka_unit_test(a_full_server_lists_its_devices_and_takes_no_worker_for_it),
+                cmocka_unit_test(the_devices_are_listed_as_soon_as_a_worker_has_described_them),
+                cmocka_unit_test(a_client_that_knows_no_descriptions_gets_a_session),
+                cmocka_unit_test(clients_that_do_not_read_their_list_keep_nobody_out),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
