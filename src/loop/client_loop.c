@@ -57,7 +57,7 @@ struct client_loop {
         enum compression_mode compression;
         enum checking checks;
         unsigned lanes; /* for bulk, to each server; 0: as many as pay */
-        size_t remote;  /* links to other processes */
+        size_t remote;  /* links of sessions with other processes */
         uint64_t spin_ns;
         struct spin spin, still; /* still: never */
         struct watch_list watch;
@@ -70,6 +70,7 @@ struct attach {
         struct dial_params dial;
         struct buf
                 early; /* for the first try; a server that refuses would then not always be understood */
+        struct hello_devices devices; /* if the dial asks for them */
         struct server_loop *local;
         unsigned lane;
         uint64_t until_ns; /* it is tried again and again; 0: once */
@@ -94,8 +95,9 @@ struct io_link {
         struct config_local options; /* of that engine */
         char *accelerators;          /* one of them; NULL: none */
         struct attach *attach;
-        struct dial_reply opened;  /* of a later session (loop_open) */
-        char reached[ADDRESS_MAX]; /* by lane 0; "": not known */
+        struct dial_reply opened;     /* of a later session (loop_open) */
+        struct hello_devices devices; /* the server has described them, and there is no session */
+        char reached[ADDRESS_MAX];    /* by lane 0; "": not known */
         struct client_loop *loop;
         unsigned wide;              /* bulk lanes that there are to be; 0: one */
         struct link_lock lock;      /* the client's, for lane threads */
@@ -105,6 +107,7 @@ struct io_link {
         bool quiet;                 /* nothing is there: poll just said so, or it is too soon */
         bool there;                 /* something is, as poll said */
         bool trusted;               /* the last time nothing was looked for */
+        bool counted;               /* in client_loop.remote */
         /* `attach` has finished; set by its thread. In a word of its own: gcc reads neighbouring
          * flags together. */
         _Alignas(8) atomic_bool attached;
@@ -187,16 +190,27 @@ static void *dial_run(void *arg)
                 .name = program_invocation_short_name,
                 .share = d->loop->share,
                 .checks = d->loop->checks,
+                .devices = d->at->describe && !l->local ? &d->at->devices : NULL,
         };
         d->status = dial(l->local, &p, &d->conn, &d->reply);
         return NULL;
 }
 
+static void count_link(struct client_loop *loop, struct io_link *l)
+{
+        l->loop = loop;
+        l->counted = !l->local;
+        loop->remote += l->counted;
+}
+
 static void link_free(struct io_link *l)
 {
+        if (l->counted)
+                l->loop->remote--;
         server_loop_free(l->local);
         mem_free(l->accelerators);
         arena_unmap_bounce(&l->bounce);
+        hello_devices_fini(&l->devices);
         mem_free(l);
 }
 
@@ -207,6 +221,7 @@ static void opened_as(const struct dial_reply *reply, struct io_connect *at)
         at->sent_ns = reply->sent_ns;
         at->received_ns = reply->received_ns;
         at->remote_ns = reply->time_ns;
+        at->described = reply->features & FEATURE_DESCRIPTION;
 }
 
 /* The connection ends with the address that it has. */
@@ -233,7 +248,7 @@ static void dial_finish(struct dialling *d)
         struct io_link *l = d->link;
         if (d->running)
                 thread_join(d->thread);
-        if (d->status == 0)
+        if (d->status == 0 && d->conn)
                 d->status = lane_up(l, 0, d->conn, &d->reply);
         at->status = d->status;
         snprintf(at->text, sizeof(at->text), "%.*s", (int)sizeof(at->text) - 1, d->reply.text);
@@ -241,10 +256,14 @@ static void dial_finish(struct dialling *d)
                 link_free(l);
                 return;
         }
-        at->link = l;
         opened_as(&d->reply, at);
+        if (at->described) {
+                link_free(l);
+                return;
+        }
+        at->link = l;
         watch_address(d->loop, l);
-        d->loop->remote += !l->local;
+        count_link(d->loop, l);
 }
 
 static void loop_connect_all(void *user, struct io_connect *all, size_t count)
@@ -290,6 +309,7 @@ static void attach_free(struct attach *a)
         condition_fini(&a->given_up);
         lock_fini(&a->lock);
         buf_fini(&a->early);
+        hello_devices_fini(&a->devices);
         mem_free(a->address);
         mem_free(a->refusal);
         mem_free(a);
@@ -389,6 +409,7 @@ struct attach_when {
         uint64_t begin_ns, until_ns;
         bool fresh;
         bool awaited;
+        bool describe;
 };
 
 static int start_attach(struct client_loop *loop, struct io_link *l, unsigned lane,
@@ -426,6 +447,8 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
                 .packs = link_can_pack(loop->compression),
                 .checks = loop->checks,
         };
+        if (when.describe)
+                a->dial.devices = &a->devices;
         lock_init(&a->lock);
         condition_init(&a->given_up);
         /* Without memory it takes a round trip more. */
@@ -525,6 +548,13 @@ static int attach_finish(struct io_link *l)
         lock_release(&a->lock);
         atomic_store(&l->attached, false);
         l->attach = NULL;
+        if (r >= 0 && a->reply.features & FEATURE_DESCRIPTION) {
+                l->opened = a->reply;
+                l->devices = a->devices;
+                a->devices = (struct hello_devices){ 0 };
+                attach_free(a);
+                return 0;
+        }
         if (r >= 0)
                 r = lane_up(l, lane, conn, &a->reply);
         else
@@ -538,6 +568,8 @@ static int attach_finish(struct io_link *l)
                 l->opened = a->reply;
                 memcpy(l->id, a->dial.session_id, sizeof(l->id));
                 memcpy(l->key, a->dial.key, sizeof(l->key));
+                if (r >= 0 && !l->counted)
+                        count_link(a->loop, l);
         } else if (r == 0 && !lane)
                 r = session_resume(l->lanes.session, a->dial.generation);
         if (r >= 0 && !lane)
@@ -592,7 +624,7 @@ static int loop_reconnect(void *user, struct io_link *l, uint64_t until_ns)
 }
 
 static int loop_open(void *user, const struct server_spec *spec, struct session *session,
-                     uint64_t at_ns, struct io_link **ret)
+                     uint64_t at_ns, bool describe, struct io_link **ret)
 {
         struct io_link *l = mem_zalloc(sizeof(*l));
         if (!l)
@@ -604,7 +636,8 @@ static int loop_open(void *user, const struct server_spec *spec, struct session 
                              (struct attach_when){ .begin_ns = at_ns,
                                                    .until_ns = UINT64_MAX,
                                                    .fresh = true,
-                                                   .awaited = !at_ns });
+                                                   .awaited = !at_ns,
+                                                   .describe = describe });
         if (r < 0) {
                 link_free(l);
                 return r;
@@ -619,6 +652,8 @@ static void loop_opened(void *user, struct io_link *l, struct io_connect *ret)
         memcpy(ret->id, l->id, sizeof(ret->id));
         memcpy(ret->key, l->key, sizeof(ret->key));
         opened_as(&l->opened, ret);
+        ret->devices = l->devices;
+        l->devices = (struct hello_devices){ 0 };
 }
 
 static void loop_describe(void *user, const struct io_link *l, char *ret, size_t size)

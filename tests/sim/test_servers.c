@@ -387,6 +387,135 @@ TEST(an_idle_server_that_is_gone_is_not_available_when_it_is_used_until_it_is_ba
         log_threshold = before;
 }
 
+/* Make a world whose servers describe their devices, most of them. */
+static void list_devices(struct setup *s, uint64_t seed, unsigned servers, bool had[])
+{
+        *s = (struct setup){ .sim = sim_new(&(struct sim_params){ .seed = seed,
+                                                                  .servers = servers,
+                                                                  .delay_ns = 1000000,
+                                                                  .reconnect_ns = 1000000000000,
+                                                                  .idle_ns = IDLE_NS }) };
+        assert_int_equal(clGetDeviceIDs(sim_platform(s->sim), CL_DEVICE_TYPE_CUSTOM, 16, s->devices,
+                                        &s->count),
+                         CL_SUCCESS);
+        assert_int_equal(s->count, 2 * servers);
+        unsigned sessions = 0;
+        for (unsigned i = 0; i < servers; i++)
+                sessions += had[i] = sim_server_has_session(s->sim, i);
+        assert_int_equal(sessions + sim_described(s->sim), servers);
+        for (cl_uint i = 0; i < s->count; i++)
+                assert_true(is_available(s->devices[i]));
+}
+
+/* A server has one session here, so one that was not described must be started anew for the next. */
+static void end_session(struct setup *s, unsigned server)
+{
+        run_until_idle(s, server);
+        sim_restart_server(s->sim, server, NULL);
+}
+
+TEST(devices_are_listed_without_sessions_and_a_context_begins_those_of_its_servers)
+{
+        unsigned described = 0;
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+                struct setup s;
+                bool had[3];
+                list_devices(&s, seed, 3, had);
+                described += sim_described(s.sim);
+                struct setup one = s;
+                one.count = 2;
+                memcpy(one.devices, &s.devices[2], 2 * sizeof(*s.devices));
+                setup_begin_in(&one);
+                for (unsigned i = 0; i < 3; i++)
+                        assert_int_equal(sim_server_has_session(s.sim, i), had[i] || i == 1);
+                assert_int_equal(setup_launch(&one, 1, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&one, 0, 1);
+                for (unsigned i = 0; i < 3; i++)
+                        if (had[i] && i != 1)
+                                end_session(&s, i);
+                setup_begin_in(&s); /* those of the others, with the same devices */
+                assert_int_equal(setup_launch(&s, 5, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&s, 0, 1);
+                setup_end_in(&one);
+                setup_end(&s);
+        }
+        assert_true(described > 40);
+}
+
+TEST(one_server_has_its_session_at_once)
+{
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct setup s;
+                bool had[1];
+                list_devices(&s, seed, 1, had);
+                assert_true(had[0]);
+                sim_free(s.sim);
+        }
+}
+
+TEST(a_server_may_be_started_anew_or_be_gone_after_it_has_described_its_devices)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+                struct setup s;
+                bool had[2];
+                list_devices(&s, seed, 2, had);
+                if (had[0]) {
+                        sim_free(s.sim);
+                        continue;
+                }
+                if (had[1])
+                        end_session(&s, 1);
+                sim_kill_server(s.sim, 0);
+                sim_run(s.sim, IDLE_NS / 2);
+                assert_true(is_available(s.devices[0])); /* nobody has tried */
+                if (seed % 2) {
+                        expect_no_context(s.devices[0]);
+                        assert_false(is_available(s.devices[0]));
+                        sim_restart_server(s.sim, 0, NULL);
+                        run_until(&s, true);
+                } else {
+                        sim_restart_server(s.sim, 0, "1");
+                        expect_no_context(s.devices[0]);
+                        assert_false(is_available(s.devices[0]));
+                        assert_true(is_available(s.devices[1]));
+                        run_until_idle(&s, 0);
+                        sim_restart_server(s.sim, 0, NULL);
+                }
+                struct setup all = s;
+                setup_begin_in(&all);
+                assert_int_equal(setup_launch(&all, 0, 0, NULL, NULL), CL_SUCCESS);
+                setup_check(&all, 3, 1);
+                setup_end(&all);
+        }
+        log_threshold = before;
+}
+
+TEST(an_application_that_watches_a_described_device_hears_of_its_loss)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct setup s;
+                unsigned calls = 0;
+                bool had[2];
+                list_devices(&s, seed, 2, had);
+                assert_int_equal(
+                        clSetDeviceAvailabilityCallbackSPANCL(s.devices[0], on_change, &calls),
+                        CL_SUCCESS);
+                assert_true(sim_server_has_session(s.sim, 0));
+                sim_run(s.sim, 10 * IDLE_NS);
+                sim_kill_server(s.sim, 0);
+                run_until(&s, false);
+                assert_int_equal(calls, 1);
+                sim_restart_server(s.sim, 0, NULL);
+                run_until(&s, true);
+                sim_free(s.sim);
+        }
+        log_threshold = before;
+}
+
 TEST(a_lost_server_fails_its_commands_and_no_others)
 {
         for (uint64_t seed = 0; seed < 40; seed++) {
@@ -544,6 +673,12 @@ int main(void)
                 cmocka_unit_test(a_server_that_no_context_has_keeps_no_session_and_is_used_again),
                 cmocka_unit_test(
                         an_idle_server_that_is_gone_is_not_available_when_it_is_used_until_it_is_back),
+                cmocka_unit_test(
+                        devices_are_listed_without_sessions_and_a_context_begins_those_of_its_servers),
+                cmocka_unit_test(one_server_has_its_session_at_once),
+                cmocka_unit_test(
+                        a_server_may_be_started_anew_or_be_gone_after_it_has_described_its_devices),
+                cmocka_unit_test(an_application_that_watches_a_described_device_hears_of_its_loss),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(sessions_that_are_open_compute_on_while_their_server_drains),
                 cmocka_unit_test(a_server_that_drains_while_a_client_connects_has_it_or_refuses_it),

@@ -254,6 +254,16 @@ bool sim_server_alive(const struct sim *sim, unsigned i)
         return !sim->servers[i].dead && !sim->servers[i].over;
 }
 
+bool sim_server_has_session(const struct sim *sim, unsigned i)
+{
+        return sim->servers[i].id[0] || sim->servers[i].id[1];
+}
+
+unsigned sim_described(const struct sim *sim)
+{
+        return sim->described;
+}
+
 void sim_keep(struct sim *sim, void *memory)
 {
         struct kept *k = malloc(sizeof(*k));

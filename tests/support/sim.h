@@ -101,6 +101,10 @@ void sim_keep(struct sim *sim, void *memory);
 
 /* Return true if the session with server `i` is still there. */
 bool sim_server_alive(const struct sim *sim, unsigned i);
+/* Has a session begun on server `i` since its start? */
+bool sim_server_has_session(const struct sim *sim, unsigned i);
+/* The number of connections that described devices and began no session. */
+unsigned sim_described(const struct sim *sim);
 
 /* Return the bulk bytes that left server `from` for server `to`; `to` = SIM_SERVERS_MAX: for the
  * client. */

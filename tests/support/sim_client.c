@@ -46,6 +46,35 @@ static int exchange_hellos(struct sim *sim, struct io_connect *at, struct sim_se
         return 0;
 }
 
+/* The server describes its devices instead of beginning a session. */
+static void describe(struct sim *sim, struct io_connect *at, struct sim_server *s)
+{
+        struct buf info = { 0 }, parts = { 0 };
+        at->sent_ns = sim->now;
+        sim->now += rng_range(&sim->rng, 1, sim->delay_ns + 1);
+        at->remote_ns = sim_server_now(s);
+        engine_lock(s->engine);
+        must(sim, engine_describe(s->engine, &info) == 0);
+        engine_unlock(s->engine);
+        must(sim, hello_put_devices(&parts, bytes_of(info.data, info.size), 1) == 0);
+        int r = 0;
+        for (size_t i = 0; i < parts.size;) {
+                must(sim, !r);
+                size_t size = (size_t)hello_size(bytes_of(parts.data + i, parts.size - i));
+                uint8_t *one = mem_dup(parts.data + i, size);
+                r = hello_take_devices(&at->devices, bytes_of(one, size));
+                mem_free(one);
+                i += size;
+        }
+        must(sim, r == 1 && at->devices.info.size == info.size);
+        at->described = true;
+        sim->now += rng_range(&sim->rng, 1, sim->delay_ns + 1);
+        at->received_ns = sim->now;
+        sim->described++;
+        buf_fini(&info);
+        buf_fini(&parts);
+}
+
 static void attached(struct sim *sim, struct io_link *io, struct session *session)
 {
         struct sim_server *s = io->server;
@@ -136,6 +165,13 @@ static bool opened(struct sim *sim, struct io_link *io)
         if (s->drains || s->id[0] || s->id[1] || !rng_chance(&sim->rng, 70))
                 return false;
         io->open_at = SIM_NEVER;
+        if (io->describes && rng_chance(&sim->rng, 70)) {
+                describe(sim, &io->opened, s);
+                sim->now = now;
+                io->opened.sent_ns = io->opened.received_ns = now;
+                io->redialled = true;
+                return true;
+        }
         for (unsigned i = 0; i < 2; i++) {
                 io->opened.id[i] = rng_u64(&sim->rng) | 1;
                 io->opened.key[i] = rng_u64(&sim->rng);
@@ -235,11 +271,12 @@ static struct io_link *new_link(struct sim *sim, struct sim_server *s, struct se
 }
 
 static int io_open(void *user, const struct server_spec *spec, struct session *session,
-                   uint64_t at_ns, struct io_link **ret)
+                   uint64_t at_ns, bool describe, struct io_link **ret)
 {
         struct sim *sim = user;
         struct io_link *io = new_link(sim, &sim->servers[spec - sim->specs], session);
         io->open_at = at_ns > sim->now ? at_ns : sim->now + 1;
+        io->describes = describe;
         io->refused = !at_ns && (io->server->dead || io->server->drains);
         *ret = io;
         return 0;
@@ -256,6 +293,7 @@ static void io_opened(void *user, struct io_link *io, struct io_connect *ret)
         struct io_link *link = ret->link;
         const struct server_spec *spec = ret->spec;
         *ret = io->opened;
+        io->opened.devices = (struct hello_devices){ 0 };
         ret->link = link;
         ret->spec = spec;
 }
@@ -278,6 +316,10 @@ static void io_connect_all(void *user, struct io_connect *all, size_t count)
                 if (s->drains) {
                         at->status = SP_E_GONE;
                         snprintf(at->text, sizeof(at->text), "it drains");
+                        continue;
+                }
+                if (at->describe && rng_chance(&sim->rng, 70)) {
+                        describe(sim, at, s);
                         continue;
                 }
                 at->status = exchange_hellos(sim, at, s);
@@ -397,7 +439,7 @@ static void io_wait(void *user, struct io_link *const *links, size_t count, bool
                         sim_waited(sim, next - sim->now);
                         sim->now = next;
                 }
-                if (at > deadline_ns || sim_happen(sim))
+                if (at > deadline_ns || sim_happen(sim) || sim->now >= deadline_ns)
                         return;
         }
 }
@@ -418,6 +460,7 @@ static void io_close(void *user, struct io_link *io, bool after_fork)
                 if (sim->client_links[i] == io)
                         sim->client_links[i] = NULL;
         buf_fini(&io->early);
+        hello_devices_fini(&io->opened.devices);
         mem_free(io);
 }
 

@@ -17,6 +17,7 @@ struct io_link {
         uint64_t redial_at; /* lane 0 comes up again; SIM_NEVER: it is up */
         uint64_t redial_until;
         uint64_t open_at; /* a later session begins; SIM_NEVER: no */
+        bool describes;   /* descriptions of the devices will do */
         bool refused;     /* it was awaited, and the server was not there */
         struct io_connect opened;
         uint64_t id[2];

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "os/lock.h"
 #include "proto/wire.h"
+#include "session/hello.h"
 
 struct server_spec;
 struct session;
@@ -26,13 +27,16 @@ struct io_connect {
         const struct server_spec *spec; /* borrowed while the link lives */
         struct session *session;        /* for session_next_seq and session_lane_up */
         uint64_t id[2], key[2];         /* of the session: hello's hi, lo */
+        bool describe; /* descriptions of the devices will do (link/described.h); for in-process servers without effect */
         /* Out: */
         int status;        /* 0, or the SP_E_* why not */
         char text[256];    /* the cause, after the name of the server; "": unknown */
         char identity[65]; /* what the server's key is known by, in hex; "": it has none */
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1];   /* where servers of its host reach it; "": nowhere */
-        struct io_link *link; /* status 0: to be closed with `close` */
+        struct io_link *link; /* status 0: to be closed with `close`; but NULL if `described` */
+        bool described;       /* there is no session; the server has given the following: */
+        struct hello_devices devices; /* the caller frees it */
         /* Client's clock when hello left and the answer came; the server's clock in between. */
         uint64_t sent_ns, received_ns, remote_ns;
 };
@@ -62,9 +66,10 @@ struct client_io {
          * succeeds or the link is closed. Each attempt has its own id and key. Does not block. When
          * lane 0 is up, `receive` says 1, and `opened` fills in the results of io_connect. `at_ns` 0:
          * at once, and a call waits for it. Then `refused` returns the reason when the first attempts
-         * have failed, and NULL before. NULL: not supported. */
+         * have failed, and NULL before. `describe`: see io_connect; then `opened` may say `described`, the session
+         * has no lane, and the caller closes the link. NULL: not supported. */
         int (*open)(void *user, const struct server_spec *spec, struct session *session,
-                    uint64_t at_ns, struct io_link **ret);
+                    uint64_t at_ns, bool describe, struct io_link **ret);
         void (*opened)(void *user, struct io_link *l, struct io_connect *ret);
         const char *(*refused)(void *user, const struct io_link *l);
 

@@ -8,6 +8,7 @@
 #include "core/context.h"
 #include "core/device.h"
 #include "core/link/availability.h"
+#include "core/link/described.h"
 #include "core/link/found.h"
 #include "core/link/io.h"
 #include "core/link/listeners.h"
@@ -130,7 +131,8 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
         pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
         n->idle.awaited = before && before->state == SERVER_IDLE;
         uint64_t at = client_now_ns(c) + (n->sessions.fruitless ? pause : 0);
-        r = c->io->open(c->io_user, n->spec, n->session, n->idle.awaited ? 0 : at, &n->link);
+        r = c->io->open(c->io_user, n->spec, n->session, n->idle.awaited ? 0 : at,
+                        server_describes(n), &n->link);
         if (r < 0) {
                 server_free(n, false);
                 return r;
@@ -276,8 +278,12 @@ static bool was_used(const struct _cl_context *x, const struct server *s)
 static void send_state(struct server *s) REQUIRES(client_held)
 {
         char line[256];
-        log_at(s->idle.awaited ? LOG_INFO : LOG_WARN, "client",
-               "the server %s is connected again, with a new session", server_name(s));
+        struct server *first = s->sessions.first;
+        bool again = !first->idle.described; /* else it is the first session */
+        first->idle.described = false;
+        log_at(s->idle.awaited || !again ? LOG_INFO : LOG_WARN, "client",
+               "the server %s is connected%s session", server_name(s),
+               again ? " again, with a new" : ", with its first");
         snprintf(
                 line, sizeof(line),
                 "SpanCL: the server %s is connected again, with a new session, for contexts that are made "
@@ -307,6 +313,16 @@ static void devices_came(struct request *q) REQUIRES(client_held)
         buf_fini(&q->info);
 }
 
+/* It has described its devices, and has no session yet. */
+static void description_came(struct server *s, struct io_connect *at) REQUIRES(client_held)
+{
+        int r = s->idle.described && s->state == SERVER_IDLE ? 0 : SP_E_GONE;
+        hello_devices_fini(&at->devices);
+        if (!r && !found_came(s))
+                take_place(s);
+        client_changed(s->client);
+}
+
 /* It has not been reached yet, and has another address now. Nothing has used the session. */
 static int open_elsewhere(struct server *s) REQUIRES(client_held)
 {
@@ -317,7 +333,7 @@ static int open_elsewhere(struct server *s) REQUIRES(client_held)
         s->link = NULL;
         c->io->close(c->io_user, link, false);
         return c->io->open(c->io_user, s->spec, s->session, s->idle.awaited ? 0 : client_now_ns(c),
-                           &s->link);
+                           server_describes(s), &s->link);
 }
 
 /* A call waits for the session: has it waited long enough? The client goes on trying. */
@@ -353,5 +369,7 @@ bool server_opening(struct server *s)
         s->sessions.ask.notify = devices_came;
         s->sessions.ask.user = s;
         server_connected(s, &at, &s->sessions.ask);
+        if (at.described)
+                description_came(s, &at);
         return true;
 }

@@ -11,6 +11,7 @@
 #include "core/command/transfer.h"
 #include "core/context.h"
 #include "core/device.h"
+#include "core/link/described.h"
 #include "core/link/disconnected.h"
 #include "core/link/found.h"
 #include "core/link/found_sources.h"
@@ -523,7 +524,7 @@ static void ask_devices(struct server *s, struct request *q) REQUIRES(client_hel
         server_send(s);
 }
 
-void server_connected(struct server *s, const struct io_connect *at, struct request *q)
+void server_connected(struct server *s, struct io_connect *at, struct request *q)
 {
         if (at->status < 0) {
                 s->state = SERVER_LOST;
@@ -534,12 +535,16 @@ void server_connected(struct server *s, const struct io_connect *at, struct requ
                         log_at(level, "client", "%s: %s", server_name(s), status_text(at->status));
                 return;
         }
-        s->state = SERVER_UP;
-        s->link = at->link;
         memcpy(s->identity, at->identity, sizeof(s->identity));
         memcpy(s->local_path, at->local_path, sizeof(s->local_path));
         s->sending.last_traffic = at->received_ns;
         clock_take(s, at->sent_ns, at->received_ns, at->remote_ns);
+        if (at->described) {
+                (void)!server_described(s, at); /* else it is lost */
+                return;
+        }
+        s->state = SERVER_UP;
+        s->link = at->link;
         tracing_server(s);
         ask_devices(s, q);
 }
@@ -550,6 +555,7 @@ void servers_connect(struct client *c)
         size_t n = c->specs.count < max ? c->specs.count : max;
         struct io_connect *all = mem_zalloc(n * sizeof(*all));
         struct request *asked = mem_zalloc(n * sizeof(*asked));
+        bool describe = servers_describe(c);
         for (size_t i = 0; i < n && all && asked; i++) {
                 struct server *s;
                 if (all_named_before(c, &c->specs.list[i])) {
@@ -561,6 +567,7 @@ void servers_connect(struct client *c)
                 c->servers[c->server_count++] = s;
                 all[s->index] = (struct io_connect){ .spec = s->spec,
                                                      .session = s->session,
+                                                     .describe = describe,
                                                      .id = { s->id[0], s->id[1] },
                                                      .key = { s->key[0], s->key[1] } };
         }
@@ -589,6 +596,8 @@ void servers_connect(struct client *c)
         for (unsigned i = 0; i < c->server_count && !c->wait.pumping; i++)
                 if (c->servers[i]->session)
                         session_trim(c->servers[i]->session);
+        for (unsigned i = 0; i < c->server_count && all; i++)
+                hello_devices_fini(&all[i].devices);
         servers_settled(c);
         mem_free(all);
         mem_free(asked);

@@ -73,7 +73,8 @@ struct server {
         struct {
                 uint64_t unused_ns; /* since when nothing uses it; 0: something does */
                 uint64_t close_ns;  /* SERVER_IDLE: when its link is closed at the latest */
-                bool awaited; /* SERVER_NEW, or its devices are not known: a call waits for it */
+                bool awaited;   /* SERVER_NEW, or its devices are not known: a call waits for it */
+                bool described; /* it has had no session (described.h) */
         } idle;
 
         /* new_session.c: its session may be one of several with the same server, one after another. */
@@ -141,9 +142,9 @@ void server_abandon(struct server *s) REQUIRES(client_held);
  * devices. */
 void servers_connect(struct client *c) REQUIRES(client_held);
 
-/* Lane 0 is up: ask for the devices. */
+/* Lane 0 is up: ask for the devices. Or the server has described them (described.h). */
 struct io_connect;
-void server_connected(struct server *s, const struct io_connect *at, struct request *q)
+void server_connected(struct server *s, struct io_connect *at, struct request *q)
         REQUIRES(client_held);
 /* Make the devices of one answer. SP_E_NOMEM, SP_E_PROTO. */
 SP_NODISCARD int server_take_devices(struct server *s, struct bytes info) REQUIRES(client_held);

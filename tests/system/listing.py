@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""listing.py BUILD [NAME...]: claims about programs that list the devices of several servers and use some of them.
+Each function is one claim."""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+
+import claims
+from claims import wait_for
+from security import BUILD, HANG_S, Place, works
+from servers import Servers, children
+
+LISTER = str(BUILD / "bin/system_lister")
+VENDORS = str(BUILD / "etc/vendors")
+NOT_AVAILABLE = "-2"
+
+
+def env_of(where, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+    return {**env, "OCL_ICD_VENDORS": VENDORS, "SPANCL_SERVERS": where, "SPANCL_LOG": "warn",
+            "SPANCL_CONNECT_TIMEOUT": str(HANG_S * 1000), **more}
+
+
+class Lister:
+    """A program that lists devices (lister.c)."""
+
+    def __init__(self, where, **more):
+        self.process = subprocess.Popen([LISTER], env=env_of(where, **more), text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.count = int(self.line())
+
+    def line(self):
+        said = self.process.stdout.readline().strip()
+        assert said, f"the program ended with {self.process.wait(HANG_S)}"
+        return said
+
+    def use(self, device):
+        self.process.stdin.write(f"{device}\n")
+        self.process.stdin.flush()
+        return self.line()
+
+    def leave(self):
+        self.process.stdin.close()
+        status = self.process.wait(HANG_S)
+        assert status == 0, status
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def several(count, *options, transports=("tcp",)):
+    """Servers that are ready for a session each, and their addresses."""
+    with ExitStack() as stack:
+        all_ = [stack.enter_context(Servers(BUILD, 1, ("--backend", "reference", "--log", "info", *options),
+                                            transport=transports[i % len(transports)]))
+                for i in range(count)]
+        for s in all_:
+            wait_for(lambda s=s: "is ready, " in s.log_text(), s.log_text)
+        yield all_, " ".join(s.address(0) for s in all_)
+
+
+def sessions(s):
+    return s.log_text().count("takes a new session")
+
+
+def listings(s):
+    return s.log_text().count("lists the devices")
+
+
+def shown_sessions(where):
+    """As spancl top shows them."""
+    done = works(subprocess.run([str(BUILD / "bin/spancl"), "top", "--once", "--server", where], env=env_of(where),
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False))
+    return done.stdout.count("lister")
+
+
+def a_listing_begins_no_session_and_a_context_begins_one():
+    with several(3, transports=("tcp", "unix", "shm")) as (all_, where):
+        workers = [children(s.processes[0].pid) for s in all_]
+        # Without -l it makes contexts.
+        works(subprocess.run(["clinfo", "-l"], env=env_of(where), text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, timeout=HANG_S, check=False))
+        assert [listings(s) for s in all_] == [1, 1, 1]
+        with Lister(where) as program:
+            assert program.count == 6
+            assert [listings(s) for s in all_] == [2, 2, 2]
+            assert [sessions(s) for s in all_] == [0, 0, 0]
+            assert [children(s.processes[0].pid) for s in all_] == workers, "a worker was taken"
+            assert [shown_sessions(s.address(0)) for s in all_] == [0, 0, 0]
+            for device in (2, 3):  # of the second server
+                assert program.use(device) == "ok"
+                assert [sessions(s) for s in all_] == [0, 1, 0]
+            assert [shown_sessions(s.address(0)) for s in all_] == [0, 1, 0]
+            assert [program.use(d) for d in (0, 4)] == ["ok", "ok"]
+            assert [sessions(s) for s in all_] == [1, 1, 1]
+            program.leave()
+        assert [listings(s) for s in all_] == [2, 2, 2]
+
+
+def one_server_has_its_session_at_once():
+    with several(1) as ((s,), where), Lister(where) as program:
+        assert (program.count, sessions(s), listings(s)) == (2, 1, 0)
+        assert program.use(0) == "ok" and sessions(s) == 1
+        program.leave()
+
+
+def sessions_begin_at_once_if_they_never_end():
+    with several(2) as (all_, where), Lister(where, SPANCL_IDLE="0") as program:
+        assert program.count == 4 and [sessions(s) for s in all_] == [1, 1]
+        program.leave()
+
+
+def a_full_server_lists_its_devices():
+    with several(2, "--sessions", "1") as ((full, other), where), Lister(full.address(0)) as first:
+        assert first.use(0) == "ok"
+        with Lister(where) as program:
+            assert program.count == 4
+            assert program.use(0) == NOT_AVAILABLE
+            assert program.use(2) == "ok" and sessions(other) == 1
+            first.leave()
+            wait_for(lambda: program.use(1) == "ok", full.log_text)
+            assert sessions(full) == 2
+            program.leave()
+
+
+def a_server_may_be_started_anew_between_listing_and_context():
+    with several(2) as ((first, other), where), Lister(where) as program:
+        port = first.ports[0]
+        first.stop()
+        assert program.use(0) == NOT_AVAILABLE
+        with Servers(BUILD, 1, ("--backend", "reference", "--log", "info", "--listen", f"127.0.0.1:{port}")) as again:
+            wait_for(lambda: program.use(1) == "ok", again.log_text)
+            assert program.use(0) == "ok" and sessions(again) == 1
+            assert program.use(2) == "ok" and sessions(other) == 1
+            program.leave()
+
+
+def a_client_lists_its_own_devices_and_a_stranger_none():
+    with Place() as p, Place() as stranger, p.spancld("--log", "info") as s, \
+            p.spancld("--log", "info") as t:
+        where = " ".join(f"tls:localhost:{x.ports[0]}" for x in (s, t))
+        for x in (s, t):
+            p.pair(x.ports[0])
+        with Lister(where, SPANCL_KEYS=str(p.client)) as program:
+            assert program.count == 4
+            program.leave()
+        name = (p.server / "clients").read_text().split()[1]
+        works(subprocess.run([str(BUILD / "bin/spancld"), "clients", "limits", name, "devices=1", "--keys",
+                              str(p.server)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             timeout=HANG_S, check=False))
+        for _ in range(2):  # first a worker describes them; then they are known
+            with Lister(where, SPANCL_KEYS=str(p.client)) as program:
+                assert program.count == 2
+                assert (sessions(s), sessions(t)) == (0, 0)
+                program.leave()
+        with Lister(where, SPANCL_KEYS=str(p.client)) as program:
+            assert program.use(1) == "ok" and (sessions(s), sessions(t)) == (0, 1)
+            program.leave()
+        before = listings(s)
+        with Lister(where, SPANCL_KEYS=str(stranger.client), SPANCL_LOG="error") as program:
+            assert program.count == 0
+            program.leave()
+        assert listings(s) == before and sessions(s) == 0
+
+
+if __name__ == "__main__":
+    sys.exit(claims.run(globals()))
