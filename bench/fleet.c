@@ -2,7 +2,7 @@
  * backend, a loop and its thread. They listen on one port of all loopback addresses. Lane 0 alone: nothing large can
  * be moved. Prints the port, and ends with standard input.
  *
- *     bench_fleet DEVICES        (of each server: 1 or 2) */
+ *     bench_fleet DEVICES [sessions]        (of each server: 1, 2 or 4; "sessions": they describe no devices) */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,8 @@ enum { SERVERS_MAX = 512 };
 static struct server_loop *loops[SERVERS_MAX];
 static size_t loop_count;
 static struct config_options options;
+static struct backend_ops backend; /* the reference backend, perhaps with each device twice */
+static struct buf description;
 
 /* Read the whole hello of a connection that blocks. False: it is none. */
 static bool read_hello(int fd, struct buf *ret)
@@ -42,16 +44,79 @@ static bool read_hello(int fd, struct buf *ret)
         }
 }
 
+static unsigned four(struct backend *b)
+{
+        (void)b;
+        return 4;
+}
+
+static int info_of_four(struct backend *b, unsigned device, struct buf *out)
+{
+        return backend_find("reference")->device.info(b, device % 2, out);
+}
+
+static unsigned domain_of_four(struct backend *b, unsigned device)
+{
+        return backend_find("reference")->device.domain(b, device % 2);
+}
+
+static void choose_backend(int devices)
+{
+        backend = *backend_find("reference");
+        options.values[CONFIG_devices] = devices == 1 ? "0" : "";
+        if (devices != 4)
+                return;
+        backend.device.count = four;
+        backend.device.info = info_of_four;
+        backend.device.domain = domain_of_four;
+        backend.device.label = NULL;
+}
+
+static void describe(void)
+{
+        struct server_loop *l;
+        const struct server_loop_params params = { .options = &options,
+                                                   .backend = &backend,
+                                                   .output_fd = -1 };
+        if (server_loop_new(&params, &l) < 0 || server_loop_describe(l, &description) < 0) {
+                fprintf(stderr, "bench_fleet: no description of the devices\n");
+                exit(1);
+        }
+        server_loop_free(l);
+}
+
+/* Answer a hello for which a description will do. */
+static void answer(int fd)
+{
+        struct buf out = { 0 };
+        const struct wire_hello_reply m = { .version = WIRE_VERSION,
+                                            .features = FEATURE_DESCRIPTION };
+        if (hello_put_reply(&out, &m) < 0 ||
+            hello_put_devices(&out, bytes_of(description.data, description.size), 0) < 0 ||
+            write(fd, out.data, out.size) != (ssize_t)out.size)
+                fprintf(stderr, "bench_fleet: a client gets no description\n");
+        buf_fini(&out);
+        close(fd);
+}
+
 static void serve(int fd)
 {
         struct buf hello = { 0 };
         struct conn *conn;
         const struct server_loop_params params = {
                 .options = &options,
-                .backend = backend_find("reference"),
+                .backend = &backend,
                 .output_fd = -1,
         };
-        if (!read_hello(fd, &hello) || loop_count == SERVERS_MAX || conn_from_fd(fd, &conn) < 0 ||
+        struct wire_hello m;
+        bool whole = read_hello(fd, &hello);
+        if (whole && description.size && hello_get(bytes_of(hello.data, hello.size), &m) == 0 &&
+            m.features & FEATURE_DESCRIPTION) {
+                buf_fini(&hello);
+                answer(fd);
+                return;
+        }
+        if (!whole || loop_count == SERVERS_MAX || conn_from_fd(fd, &conn) < 0 ||
             server_loop_new(&params, &loops[loop_count]) < 0 ||
             server_loop_attach(loops[loop_count++], conn, bytes_of(hello.data, hello.size)) < 0) {
                 fprintf(stderr, "bench_fleet: no server for a connection\n");
@@ -66,7 +131,9 @@ int main(int argc, char **argv)
         socklen_t size = sizeof(at);
         struct rlimit limit = { 8192, 8192 };
         (void)setrlimit(RLIMIT_NOFILE, &limit);
-        options.values[CONFIG_devices] = argc > 1 && atoi(argv[1]) == 1 ? "0" : "";
+        choose_backend(argc > 1 ? atoi(argv[1]) : 2);
+        if (argc < 3 || strcmp(argv[2], "sessions") != 0)
+                describe();
         int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 ||
             listen(listener, SERVERS_MAX) < 0 ||
