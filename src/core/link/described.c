@@ -25,7 +25,7 @@ bool server_describes(const struct server *s)
         const struct client *c = s->client;
         /* A callback for new devices watches them, which takes a session. */
         return may_describe(c) && !c->availability.fn && !s->spec->in_process && !s->idle.awaited &&
-               !s->sessions.first->device_count;
+               !s->sessions.wanted && !s->sessions.first->device_count;
 }
 
 int server_described(struct server *s, struct io_connect *at)

@@ -98,7 +98,7 @@ static bool begin_first(struct client *c, struct found *f) REQUIRES(client_held)
 {
         struct target *t = found_next_target(f, NULL);
         struct found *other = find_tried(c, f, false);
-        int r = other ? SP_E_LIMIT : server_add(c, &t->spec, &f->first);
+        int r = other ? SP_E_LIMIT : server_add(c, &t->spec, f->by_program, &f->first);
         if (r == SP_E_LIMIT && !other)
                 other = find_tried(c, f, true);
         f->begun_ns = f->tried_ns = client_now_ns(c);

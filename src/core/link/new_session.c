@@ -113,7 +113,7 @@ bool server_may_begin(const struct server *s)
 
 /* Begin the first session with a server, or the one after `before`. */
 static int begin(struct client *c, const struct server_spec *spec, struct server *before,
-                 bool quiet, struct server **ret) REQUIRES(client_held)
+                 bool wanted, bool quiet, struct server **ret) REQUIRES(client_held)
 {
         struct server *n;
         unsigned number = find_number(c, before, quiet);
@@ -122,6 +122,7 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
         int r = server_new(c, number, spec, &n);
         if (r < 0)
                 return r;
+        n->sessions.wanted = wanted;
         if (before) {
                 n->sessions.first = before->sessions.first;
                 n->sessions.fruitless = before->device_count ? 0 : before->sessions.fruitless + 1;
@@ -150,7 +151,7 @@ static int begin(struct client *c, const struct server_spec *spec, struct server
 static int open_anew(struct server *s, bool quiet) REQUIRES(client_held)
 {
         struct server *n;
-        return begin(s->client, s->spec, s, quiet, &n);
+        return begin(s->client, s->spec, s, s->sessions.wanted, quiet, &n);
 }
 
 static bool is_quiet(const struct client *c) REQUIRES(client_held)
@@ -158,9 +159,9 @@ static bool is_quiet(const struct client *c) REQUIRES(client_held)
         return !c->wait.waiters && !c->wait.pumping;
 }
 
-int server_add(struct client *c, const struct server_spec *spec, struct server **ret)
+int server_add(struct client *c, const struct server_spec *spec, bool wanted, struct server **ret)
 {
-        int r = c->io->open ? begin(c, spec, NULL, is_quiet(c), ret) : SP_E_UNSUPP;
+        int r = c->io->open ? begin(c, spec, NULL, wanted, is_quiet(c), ret) : SP_E_UNSUPP;
         if (r == SP_E_LIMIT && !is_quiet(c))
                 c->sessions.due = true;
         progress_wake(c);

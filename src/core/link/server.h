@@ -82,6 +82,7 @@ struct server {
                 struct server *first; /* the struct whose devices the application knows; itself */
                 struct server *last;  /* of the first: the newest */
                 unsigned fruitless;   /* sessions before it that brought no devices */
+                bool wanted;          /* at once: the program has added the server */
                 struct request ask;   /* for the devices of a later one */
                 const struct server_spec
                         *moves_to;   /* where it is to be reached now; NULL: `spec` */
