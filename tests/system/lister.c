@@ -1,6 +1,7 @@
-/* A program that lists custom devices, which the reference backend has, and uses one of them when it is told so. Each line of its standard input is the number
- * of a device: it makes a context for it, writes four bytes and reads them back, and prints "ok", or the error of
- * clCreateContext. First it prints the number of devices. It keeps its contexts. */
+/* A program that lists custom devices, which the reference backend has, and uses one of them when it is told so. Each
+ * line of its standard input is the number of a device: it makes a context for it, writes four bytes and reads them
+ * back, and prints "ok", or the error of clCreateContext. First it prints the number of devices. It keeps its
+ * contexts. */
 #include "try.h"
 
 int main(void)

@@ -12,8 +12,9 @@
 /* The server's session has ended: begin another one, with another struct server, if the server may
  * come back. */
 void server_begin_session(struct server *s) REQUIRES(client_held);
-/* Begin the first session with a server that was not there at the start, or have its devices described if the session
- * is not `wanted`. `spec` is borrowed while the server lives. SP_E_LIMIT: there are CLIENT_FIRST_MAX already; SP_E_NOMEM, SP_E_UNSUPP. */
+/* Begin the first session with a server that was not there at the start. If the session is not `wanted`, descriptions
+ * of its devices will do. `spec` is borrowed while the server lives. SP_E_LIMIT: there are CLIENT_FIRST_MAX already;
+ * SP_E_NOMEM, SP_E_UNSUPP. */
 SP_NODISCARD int server_add(struct client *c, const struct server_spec *spec, bool wanted,
                             struct server **ret) REQUIRES(client_held);
 /* Begin another session with the server, which has another address now. `s` is the newest session;
