@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""screens.py BUILD [FOLDER]: makes docs/screens/*.svg, the pictures of `spancl list`, `top` and `doctor`. Two servers
+"""screens.py BUILD [FOLDER]: makes docs/screens/*.png, the pictures of `spancl list`, `top` and `doctor`. Two servers
 run on hosts of their own (network namespaces, bench/hosts.py), and a program uses both. tmux captures what a terminal
-shows, and each capture becomes an SVG. Needs root, ip, ss and tmux."""
+shows, and Pillow draws each capture. Needs root, ip, ss, tmux and Debian's packages python3-pil and fonts-dejavu-core
+(/usr/bin/python3)."""
 
 import os
 import re
@@ -11,15 +12,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from html import escape
 from pathlib import Path
+
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 from hosts import Hosts  # noqa: E402
 from servers import native_vendors  # noqa: E402
 
-CELL, LINE, MARGIN = 8.4, 18, 12  # px, for a font of 14 px
+FONTS = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono%s.ttf"
+CELL, LINE, MARGIN = 9, 19, 12  # px, for a font of 15 px
+SIZE, PALETTE = 15, 64
 COLOURS = {  # SGR
     30: "#3b4252", 31: "#f38ba8", 32: "#a6e3a1", 33: "#f9e2af", 34: "#89b4fa", 35: "#cba6f7", 36: "#94e2d5",
     37: "#e5e9f0", 90: "#7f849c"}
@@ -60,10 +64,10 @@ class Style:
             elif n in COLOURS:
                 self.colour = COLOURS[n]
 
-    def attributes(self):
-        colour = PAPER if self.reverse else self.colour or INK
-        return (f'fill="{colour}"' + (' font-weight="bold"' if self.bold else "")
-                + (' opacity="0.6"' if self.dim else ""))
+    def ink(self):
+        colour = ImageColor.getrgb(PAPER if self.reverse else self.colour or INK)
+        paper = ImageColor.getrgb(PAPER)
+        return tuple(round(0.6 * c + 0.4 * p) for c, p in zip(colour, paper)) if self.dim else colour
 
 
 def spans(line, style):
@@ -77,25 +81,20 @@ def spans(line, style):
             column += len(part)
 
 
-def picture(text, columns, title):
+def picture(text, columns):
     lines = text.rstrip("\n").split("\n")
-    width, height = 2 * MARGIN + columns * CELL, 2 * MARGIN + len(lines) * LINE
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-           f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="monospace" font-size="14">',
-           f"<title>{escape(title)}</title>",
-           f'<rect width="100%" height="100%" rx="8" fill="{PAPER}"/>']
+    image = Image.new("RGB", (2 * MARGIN + columns * CELL, 2 * MARGIN + len(lines) * LINE), PAPER)
+    draw = ImageDraw.Draw(image)
+    fonts = [ImageFont.truetype(FONTS % kind, SIZE) for kind in ("", "-Bold")]
     style = Style()
     for row, line in enumerate(lines):
         for column, part, now in spans(line, style):
             x, y = MARGIN + column * CELL, MARGIN + row * LINE
             if now.reverse:
-                out.append(f'<rect x="{x:.1f}" y="{y}" width="{len(part) * CELL:.1f}" height="{LINE}" '
-                           f'fill="{now.colour or INK}"/>')
-            if part.strip():
-                # The length keeps columns straight with any font.
-                out.append(f'<text x="{x:.1f}" y="{y + 13}" textLength="{len(part) * CELL:.1f}" '
-                           f'xml:space="preserve" {now.attributes()}>{escape(part)}</text>')
-    return "\n".join(out + ["</svg>\n"])
+                draw.rectangle((x, y, x + len(part) * CELL - 1, y + LINE - 1), fill=now.colour or INK)
+            for k, letter in enumerate(part):  # one at a time: columns stay straight
+                draw.text((x + k * CELL, y + 1), letter, fill=now.ink(), font=fonts[now.bold])
+    return image.quantize(PALETTE)
 
 
 class Lab:
@@ -179,12 +178,11 @@ def main():
         lab.run("desk", "spancl", "use", "gpu1", "gpu2")
         lab.start("desk", "spancl", "run", "--server", "gpu1", "--server", "gpu2", "--", "lbm", "--size", "48", "--steps",
                   "10000000", "--domains", "2", "--kernels", str(ROOT / "examples/lbm"))
-        for name, columns, rows, shows in (("list", 150, 30, r"^\$ spancl list.*^\$ *$"),
+        for name, columns, rows, shows in (("list", 166, 30, r"^\$ spancl list.*^\$ *$"),
                                            ("top", 100, 16, r"^lbm .* [1-9]\d*%.*^lbm .* [1-9]\d*%"),
                                            ("doctor", 112, 45, r"^\$ spancl doctor gpu1.*^\$ *$")):
             command = f"spancl {name}" + (" gpu1" if name == "doctor" else "")
-            text = picture(lab.capture(command, columns, rows, shows), columns, command)
-            (out / f"{name}.svg").write_text(text, encoding="utf-8")
+            picture(lab.capture(command, columns, rows, shows), columns).save(out / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
