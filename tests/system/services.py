@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,6 +64,36 @@ def sockets_of_the_service_manager_are_served():
             # A descriptor that is no socket.
             done = run(*sh, 'exec 3</dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"', "-", BUILD / "bin/spancld")
             assert done.returncode == 1 and "descriptor 3 of the service manager" in done.stdout, done.stdout
+
+
+def connections_while_it_stops_wait_for_the_next_server():
+    """The service manager's socket stays open, and a session lasts until the server ends it."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as local:
+        path = f"{folder}/socket"
+        local.bind(path)
+        local.listen()
+        prefix = ("bash", "-c", f'exec 3<&{local.fileno()}; export LISTEN_FDS=1; LISTEN_PID=$$ exec "$@"', "-")
+        with Servers(BUILD, 1, ("--socket", path), prefix=prefix, vendors=native_vendors(folder),
+                     pass_fds=(local.fileno(),)) as s:
+            env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+            client = subprocess.Popen([BUILD / "bin/bench_opencl", "--only", "empty", "--scale", "1000000"], text=True,
+                                      env={**env, "OCL_ICD_VENDORS": str(BUILD / "etc/vendors"), "SPANCL_ON_LOSS": "fail",
+                                           "SPANCL_SERVERS": f"unix:{path}"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            try:
+                assert any('"first_context"' in line for line in client.stdout)
+                s.processes[0].terminate()
+                while s.processes[0].poll() is None:
+                    with socket.socket(socket.AF_UNIX) as one:
+                        one.setblocking(False)
+                        try:
+                            one.connect(path)
+                        except BlockingIOError:  # the queue is full, because nobody accepts
+                            pass
+                    time.sleep(0.01)
+                assert s.processes[0].returncode == 0, f"{s.processes[0].returncode}: {s.log_text()}"
+            finally:
+                client.kill()
+                client.communicate()
 
 
 def pocld_understands_its_options_and_variables():

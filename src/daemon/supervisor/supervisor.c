@@ -256,6 +256,8 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 notify_send("STOPPING=1");
         s.stopping = true;
         advertiser_withdraw(&s); /* first: nobody new should come */
+        /* The service manager keeps its sockets open, so closing does not unwatch them. */
+        pending_pause(&s);
         listeners_close(&s.listeners);
         pending_drop_all(&s);
         pending_refuse_waiting(&s, NULL, SP_E_GONE, "the server is being shut down");
