@@ -393,7 +393,9 @@ static struct text port_remedy(const struct address *at, int status)
                                       at->host)
                             : text_of("start `spancld --socket %s`", at->host);
         case SP_E_AUTH:
-                return text_of("let this user in by the server's --socket-users");
+                return text_of(
+                        "let this user in: make it a member of the socket's group (usermod --append "
+                        "--groups), or use --socket-users");
         case SP_E_TIMEOUT:
                 return text_of("let port %u through the firewalls, and see that the host is up; "
                                "SPANCL_CONNECT_TIMEOUT sets the time",

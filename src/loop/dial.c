@@ -95,7 +95,8 @@ void loop_explain(const struct dial_params *p, int status, struct dial_reply *re
         if (t && t->caps & TRANSPORT_ENCRYPTED && *tls_reason())
                 other = tls_reason();
         else if (t && t->caps & TRANSPORT_KNOWS_USER && status == SP_E_AUTH)
-                other = "this user may not open the socket: the server's --socket-users says whom it is for";
+                other = "this user may not open the socket: its group and the server's --socket-users say whom "
+                        "it is for";
         switch (status) {
         case SP_E_HOST:
                 say(reply, "%s: the host name does not resolve", where);
