@@ -263,8 +263,12 @@ static void advise_waits(const struct ledger_file *l, struct answers *a)
                        answers_time(w->link_ns, all), percent(a, w->link_ns),
                        data ? "Transfer less, let transfers overlap with kernels (without blocking, "
                               "from another queue), or use a faster link."
-                            : "Enqueue more commands before each wait: a wait costs a round trip, "
-                              "however little it waits for.");
+                       : w->kind == LEDGER_FINISH || w->kind == LEDGER_EVENTS
+                               ? "Enqueue more commands before each wait: a wait costs a round trip, "
+                                 "however little it waits for. Or let waits return early: "
+                                 "SPANCL_FINISH=optimistic."
+                               : "Enqueue more commands before each wait: a wait costs a round trip, "
+                                 "however little it waits for.");
         }
         for (size_t i = 0; i < l->wait_count; i++) {
                 const struct ledger_file_wait *w = &l->all_waits[i];
