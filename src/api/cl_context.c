@@ -4,6 +4,7 @@
 #include "api/dispatch.h"
 #include "api/reply.h"
 #include "base/mem.h"
+#include "core/command/ahead.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/link/idle.h"
@@ -179,8 +180,10 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseContext(cl_context context)
         struct client *c = context->client;
         client_lock(c);
         int last = handle_release(&context->h);
-        if (last > 0)
+        if (last > 0) {
+                ahead_settle(context); /* nobody might receive their completions later */
                 context_unhold(context);
+        }
         client_unlock(c);
         return last < 0 ? CL_INVALID_CONTEXT : CL_SUCCESS;
 }

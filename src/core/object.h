@@ -14,6 +14,7 @@
 #include "core/memory/placement.h"
 #include "core/server_set.h"
 #include "os/lock.h"
+#include "os/thread.h"
 #include "proto/args.h"
 #include "proto/image.h"
 #include "proto/info.h"
@@ -150,9 +151,12 @@ struct _cl_context {
                         events; /* that count as waited for, and are not complete (ahead.link) */
                 unsigned count; /* of them */
                 uint64_t stamp; /* counts all that ever were */
+                uint64_t received_ns; /* when completions were last received for their sake */
                 unsigned host_memory; /* memory objects with CL_MEM_USE_HOST_PTR */
                 unsigned user_events; /* that are not set */
-                bool prints;          /* a kernel was launched that may print */
+                bool never;           /* something was done that shows early waits: all are real */
+                bool ended;           /* waited for at the program's end */
+                thread_id thread;     /* of the last wait */
         } ahead;                      /* core/command/ahead.h */
 };
 
@@ -407,6 +411,7 @@ struct _cl_event {
                 uint64_t since_ns; /* when it counted as waited for; 0: it is not ahead */
                 uint64_t stamp;    /* the context's then */
                 bool finish;       /* it stands for all commands of the queue up to it */
+                bool waited;       /* clWaitForEvents has let it pass */
         } ahead;                   /* core/command/ahead.h */
 };
 

@@ -68,6 +68,31 @@ static void bytes(struct api *a)
         OK(clReleaseMemObject(m));
 }
 
+/* After the wait for a later command the program has the memory of a large write again. */
+static void large_write(struct api *a)
+{
+        const size_t n = 8 << 20, size = n * sizeof(cl_uint);
+        cl_uint *host = api_alloc(size);
+        cl_mem m = api_buffer(a, 0, size, NULL);
+        cl_program p = api_build(a, source, NULL);
+        cl_kernel k = api_kernel(p, "advance");
+        cl_event e;
+        memset(host, 0, size);
+        OK(clSetKernelArg(k, 0, sizeof(m), &m));
+        OK(clEnqueueWriteBuffer(a->queues[0], m, CL_FALSE, 0, size, host, 0, NULL, NULL));
+        OK(clEnqueueNDRangeKernel(a->queues[0], k, 1, NULL, &n, NULL, 0, NULL, &e));
+        OK(clWaitForEvents(1, &e));
+        memset(host, 0xff, size);
+        OK(clEnqueueReadBuffer(a->queues[0], m, CL_TRUE, 0, size, host, 0, NULL, NULL));
+        for (size_t i = 0; i < n; i++)
+                CHECK(host[i] == 1);
+        free(host);
+        OK(clReleaseEvent(e));
+        OK(clReleaseKernel(k));
+        OK(clReleaseProgram(p));
+        OK(clReleaseMemObject(m));
+}
+
 /* A failed command is reported by a later clFinish. */
 static void failures(struct api *a)
 {
@@ -135,6 +160,7 @@ int main(int argc, char **argv)
         a = api_open(0);
         steps(&a, 3000, false);
         bytes(&a);
+        large_write(&a);
         failures(&a);
         steps(&a, 10, true);
         api_close(&a);

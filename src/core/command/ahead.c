@@ -11,14 +11,32 @@
 #include "core/state.h"
 #include "session/session.h"
 
-enum { EVENTS_MAX = 1024, ROUND_TRIPS = 4 };
-static const uint64_t least_ns = 20000000;
+enum { EVENTS_MAX = 16384, ROUND_TRIPS = 4, POLLS = 8 };
+static const uint64_t least_ns = 20000000, poll_ns = 50000;
 
 /* Can the program see by other means than calls whether a command of the context has completed? */
 static bool is_visible(const struct _cl_context *x) REQUIRES(client_held)
 {
-        return x->ahead.prints || x->ahead.host_memory || x->ahead.user_events ||
-               !list_empty(&x->svm_chunks);
+        return x->ahead.never || x->ahead.host_memory || x->ahead.user_events ||
+               !list_empty(&x->svm_chunks) || !list_empty(&x->client->transfers.outgoing);
+}
+
+/* Several threads that wait in turn are independent of each other, but all commands of a context stand behind what is
+ * ahead. */
+static bool is_of_one_thread(cl_context x) REQUIRES(client_held)
+{
+        if (x->ahead.count && !thread_is_self(x->ahead.thread))
+                x->ahead.never = true;
+        x->ahead.thread = thread_self();
+        return !x->ahead.never;
+}
+
+static bool may_be_ahead(cl_command_queue q) REQUIRES(client_held)
+{
+        cl_context x = q->context;
+        /* Nobody might receive the completions after the program's last reference of the context. */
+        return x->client->events.ahead && !q->failed && !q->deferred_error && !is_visible(x) &&
+               atomic_load(&x->h.refs) && is_of_one_thread(x);
 }
 
 /* Has the client itself something to do for the command, as to put its bytes into the program's memory? */
@@ -27,15 +45,13 @@ static bool is_ours(const struct _cl_event *e)
         return e->parts != 1 || e->tail || e->lags || e->before || e->notified;
 }
 
-bool ahead_may_finish(const struct _cl_command_queue *q)
+bool ahead_may_finish(cl_command_queue q)
 {
-        if (!q->context->client->events.ahead || q->failed || q->deferred_error ||
-            is_visible(q->context) || server_fails(q->device->server))
+        if (!may_be_ahead(q) || server_fails(q->device->server))
                 return false;
         /* Those before an earlier wait that is ahead were looked at then. */
-        for (const struct list *l = q->commands.prev; l != &q->commands; l = l->prev) {
-                const struct _cl_event *e =
-                        container_of((struct list *)(uintptr_t)l, struct _cl_event, queue_link);
+        for (struct list *l = q->commands.prev; l != &q->commands; l = l->prev) {
+                const struct _cl_event *e = list_entry(l, struct _cl_event, queue_link);
                 if (is_ours(e))
                         return false;
                 if (e->ahead.since_ns && e->ahead.finish)
@@ -44,13 +60,12 @@ bool ahead_may_finish(const struct _cl_command_queue *q)
         return true;
 }
 
-bool ahead_may_wait(const struct _cl_event *e)
+bool ahead_may_wait(cl_event e)
 {
         if (e->status <= CL_COMPLETE)
                 return e->status == CL_COMPLETE;
-        const struct _cl_command_queue *q = e->queue;
-        return q && q->context->client->events.ahead && !q->failed && !q->deferred_error &&
-               !is_visible(q->context) && e->watched && !server_fails(e->server) && !is_ours(e);
+        return e->queue && may_be_ahead(e->queue) && e->watched && !server_fails(e->server) &&
+               !is_ours(e);
 }
 
 void ahead_add(cl_event e)
@@ -66,47 +81,69 @@ void ahead_add(cl_event e)
                 e->queue->ahead_last = e->id;
 }
 
-static cl_event first(cl_context x)
+/* The oldest event that will complete some time; NULL: none. */
+static cl_event oldest(cl_context x) REQUIRES(client_held)
 {
-        return list_entry(x->ahead.events.next, struct _cl_event, ahead.link);
+        list_each(e, &x->ahead.events, struct _cl_event, ahead.link)
+        {
+                if (!event_is_settled(e))
+                        return e;
+        }
+        return NULL;
 }
 
-/* Return false if it will not complete for now. */
-static bool wait_for_first(cl_context x) REQUIRES(client_held)
+static void wait_for(cl_event e) REQUIRES(client_held)
 {
-        cl_event e = first(x);
         event_hold(e);
-        client_wait(x->client, event_is_settled, e);
-        bool done = event_is_done(e);
+        client_wait(e->context->client, event_is_settled, e);
         event_unhold(e);
-        return done;
+}
+
+/* Receiving costs system calls: some times in a round trip, or every 50 µs. */
+static bool receive(cl_context x, uint64_t now, uint64_t rtt) REQUIRES(client_held)
+{
+        uint64_t since = now - x->ahead.received_ns;
+        if (since < poll_ns || since < rtt / POLLS)
+                return false;
+        x->ahead.received_ns = now;
+        return client_poll(x->client);
 }
 
 void ahead_limit(cl_context x)
 {
         struct client *c = x->client;
-        while (x->ahead.count) {
-                cl_event e = first(x);
-                uint64_t age = client_now_ns(c) - e->ahead.since_ns, rtt = e->server->clock.rtt_ns;
+        cl_event e;
+        context_hold(x);
+        while ((e = oldest(x))) {
+                uint64_t now = client_now_ns(c), rtt = e->server->clock.rtt_ns;
+                uint64_t age = now - e->ahead.since_ns;
                 uint64_t limit = c->events.ahead_limit_ns ? c->events.ahead_limit_ns
                                                           : ROUND_TRIPS * rtt + least_ns;
-                if (age < rtt && x->ahead.count < EVENTS_MAX)
-                        return;
-                if (client_poll(c))
+                bool full = x->ahead.count >= EVENTS_MAX;
+                if (age < rtt && !full)
+                        break;
+                if (receive(x, now, rtt))
                         continue;
-                if (age < limit && x->ahead.count < EVENTS_MAX)
-                        return;
-                if (!wait_for_first(x))
-                        return;
+                if (age < limit && !full)
+                        break;
+                wait_for(e);
         }
+        context_unhold(x);
 }
 
-/* Completed events are not in the list. */
-static bool all_settled(void *arg) REQUIRES(client_held)
+struct settling {
+        cl_context context;
+        uint64_t stamp; /* of the last event that counts */
+};
+
+/* Completed events are not in the list, which is in the order of their stamps. */
+static bool is_settled(void *arg) REQUIRES(client_held)
 {
-        cl_context x = arg;
-        list_each(e, &x->ahead.events, struct _cl_event, ahead.link)
+        struct settling *s = arg;
+        list_each(e, &s->context->ahead.events, struct _cl_event, ahead.link)
         {
+                if (e->ahead.stamp > s->stamp)
+                        break;
                 if (!event_is_settled(e))
                         return false;
         }
@@ -115,26 +152,30 @@ static bool all_settled(void *arg) REQUIRES(client_held)
 
 void ahead_settle(cl_context x)
 {
+        struct settling s = { x, x->ahead.stamp };
         if (!x->ahead.count)
                 return;
         context_hold(x);
-        client_wait(x->client, all_settled, x);
+        client_wait(x->client, is_settled, &s);
         context_unhold(x);
+}
+
+static cl_context unsettled(struct client *c) REQUIRES(client_held)
+{
+        list_each(x, client_contexts(c), struct _cl_context, link)
+        {
+                if (x->ahead.count && !x->ahead.ended)
+                        return x;
+        }
+        return NULL;
 }
 
 void ahead_settle_all(struct client *c)
 {
-        bool again = c->events.ahead;
-        while (again) {
-                again = false;
-                list_each(x, client_contexts(c), struct _cl_context, link)
-                {
-                        if (!x->ahead.count || server_fails(first(x)->server))
-                                continue;
-                        ahead_settle(x); /* the list of contexts may be another one now */
-                        again = true;
-                        break;
-                }
+        cl_context x;
+        while (c->events.ahead && (x = unsettled(c))) {
+                x->ahead.ended = true; /* other threads may go on */
+                ahead_settle(x);
         }
 }
 
@@ -147,35 +188,51 @@ static int send_barrier(cl_command_queue q, struct session *session, const uint6
                             .queue = q->id, .flags = COMMAND_BARRIER, .waits = { waits, count });
 }
 
-int ahead_order(cl_command_queue q)
+enum { NAMED_MAX = 64 };
+
+/* The next events behind which the queue's commands are to come, held; at most NAMED_MAX. *ret_stamp: of the last event
+ * that was looked at. */
+static size_t next_named(cl_command_queue q, cl_event *ret, uint64_t *ret_stamp)
+        REQUIRES(client_held)
 {
-        cl_context x = q->context;
-        struct session *session = server_session(q->device->server);
-        uint64_t waits[64];
+        struct list *all = &q->context->ahead.events, *l = all->prev;
         size_t count = 0;
-        if (!session)
-                return SP_E_GONE;
-        for (struct list *l = x->ahead.events.prev; l != &x->ahead.events; l = l->prev) {
+        while (l != all && list_entry(l, struct _cl_event, ahead.link)->ahead.stamp > q->ahead_seen)
+                l = l->prev;
+        for (l = l->next; l != all && count < NAMED_MAX; l = l->next) {
                 cl_event e = list_entry(l, struct _cl_event, ahead.link);
                 bool in_order = queue_in_order(e->queue);
-                if (e->ahead.stamp <= q->ahead_seen)
-                        break;
+                *ret_stamp = e->ahead.stamp;
                 /* The last of an in-order queue stands for all of them. */
-                if (in_order && (e->queue == q || e->id < e->queue->ahead_last))
+                if ((in_order && (e->queue == q || e->id < e->queue->ahead_last)) ||
+                    server_fails(e->server))
                         continue;
-                int r = event_reach(e, q->device->server);
-                if (r > 0)
-                        waits[count++] = e->id;
-                if (r >= 0 && count == array_size(waits)) {
-                        r = send_barrier(q, session, waits, count);
-                        count = 0;
-                }
-                if (r < 0)
-                        return r;
+                event_hold(e);
+                ret[count++] = e;
         }
-        int r = count ? send_barrier(q, session, waits, count) : 0;
-        if (r == 0)
-                q->ahead_seen = x->ahead.stamp;
+        return count;
+}
+
+int ahead_order(cl_command_queue q)
+{
+        struct session *session = server_session(q->device->server);
+        int r = session ? 0 : SP_E_GONE;
+        while (r == 0 && ahead_is_due(q)) {
+                cl_event named[NAMED_MAX];
+                uint64_t waits[NAMED_MAX], stamp = q->context->ahead.stamp;
+                size_t count = 0, n = next_named(q, named, &stamp);
+                for (size_t i = 0; i < n; i++) {
+                        int reached = r < 0 ? r : event_reach(named[i], q->device->server);
+                        if (reached > 0)
+                                waits[count++] = named[i]->id;
+                        r = reached < 0 ? reached : 0;
+                        event_unhold(named[i]);
+                }
+                if (r == 0 && count)
+                        r = send_barrier(q, session, waits, count);
+                if (r == 0)
+                        q->ahead_seen = stamp;
+        }
         return r;
 }
 
@@ -186,10 +243,9 @@ void ahead_done(cl_event e)
         list_remove(&e->ahead.link);
         x->ahead.count--;
         e->ahead.since_ns = 0;
-        if (!e->ahead.finish) {
-                if (e->status < 0 && !q->deferred_error)
-                        q->deferred_error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-        } else if (e->status == CL_COMPLETE) {
+        if (e->ahead.waited && e->status < 0 && !q->deferred_error)
+                q->deferred_error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+        if (e->ahead.finish && e->status == CL_COMPLETE) {
                 if (!queue_in_order(q))
                         events_passed(q, e->id);
                 if (e->id > q->finished)

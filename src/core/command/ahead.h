@@ -8,10 +8,10 @@
 #include "core/object.h"
 
 /* May clFinish of this queue return before its commands are complete? */
-bool ahead_may_finish(const struct _cl_command_queue *q) REQUIRES(client_held);
+bool ahead_may_finish(cl_command_queue q) REQUIRES(client_held);
 
 /* May a wait for this event? A complete one may. */
-bool ahead_may_wait(const struct _cl_event *e) REQUIRES(client_held);
+bool ahead_may_wait(cl_event e) REQUIRES(client_held);
 
 /* e, watched and not complete, counts as waited for. */
 void ahead_add(cl_event e) REQUIRES(client_held);

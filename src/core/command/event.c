@@ -568,6 +568,7 @@ static bool wait_ahead(cl_uint count, const cl_event *events) REQUIRES(client_he
                         continue;
                 if (events[i]->queue->properties & CL_QUEUE_PROFILING_ENABLE)
                         server_ask_clock(events[i]->server);
+                events[i]->ahead.waited = true;
                 ahead_add(events[i]);
                 server_kick(events[i]->server);
         }

@@ -227,7 +227,7 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
         if (r == 0)
                 r = command_use_args(&m, k);
         if (k->program->prints)
-                q->queue->context->ahead.prints = true;
+                q->queue->context->ahead.never = true;
         bool timed = false;
         if (profile_counts(&m.profile)) {
                 m.profile.kernel = k->info->name;

@@ -389,7 +389,7 @@ static cl_int finish_ahead(cl_command_queue q) REQUIRES(client_held)
         int r = queue_watch(q, &last);
         if (r < 0 || !last)
                 return status_to_cl(r);
-        if (!last->watched) {
+        if (!last->watched || last->queue != q || last->many_queues) {
                 event_unhold(last);
                 return wait_all(q);
         }

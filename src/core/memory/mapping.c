@@ -229,6 +229,8 @@ static cl_int enqueue_mapping(const struct enqueue *q, cl_mem mem, size_t offset
         read = read && !here;
         if (r == 0 && read)
                 r = content_size_use(&m, mem, part.size);
+        if (here) /* the program may use the device's memory as soon as a wait returns */
+                mem->context->ahead.never = true;
         if (r == 0)
                 r = command_ready(&m, read || q->blocking);
         if (r == 0 && read && keeps_view(&m, mem, at))
