@@ -1,7 +1,9 @@
 /* A program that waits after each step: a launch and a clFinish, STEPS times, on one queue or on two in turn. Then
  * reads the result and checks it. Prints one JSON object: the time of a step with the read.
  *
- *     bench_steps STEPS [QUEUES] */
+ *     bench_steps STEPS [QUEUES [WORK]]
+ *
+ * WORK: rounds of each kernel's loop. */
 
 #include "opencl.h"
 #include "samples.h"
@@ -21,18 +23,17 @@ static const char source[] = "kernel void advance(global uint *a, uint rounds) {
 
 int main(int argc, char **argv)
 {
-        enum { ROUNDS = 20 };
         int steps = argc > 1 ? atoi(argv[1]) : 1000, queues = argc > 2 ? atoi(argv[2]) : 1;
+        const cl_uint rounds = argc > 3 ? (cl_uint)atoi(argv[3]) : 20;
         static uint32_t got[N];
         const char *text = source;
-        const cl_uint rounds = ROUNDS;
         const size_t n = N;
         cl_platform_id platform;
         cl_device_id device;
         cl_command_queue queue[QUEUES_MAX];
         cl_int err;
         if (steps < 1 || queues < 1 || queues > QUEUES_MAX) {
-                fprintf(stderr, "usage: bench_steps STEPS [1|2]\n");
+                fprintf(stderr, "usage: bench_steps STEPS [1|2 [WORK]]\n");
                 return 2;
         }
         CHECK(clGetPlatformIDs(1, &platform, NULL));
@@ -65,10 +66,11 @@ int main(int argc, char **argv)
         }
         CHECK(clEnqueueReadBuffer(queue[0], mem, CL_TRUE, 0, sizeof(got), got, 0, NULL, NULL));
         double took = now_us() - begin;
-        for (uint32_t i = 0; i < N; i += 997) {
+        for (uint32_t i = 0; i < N; i += 8191) {
                 uint32_t v = 0;
-                for (int s = 0; s < (steps + 10) * ROUNDS; s++)
-                        v = v * 1664525u + i + (uint32_t)(s % ROUNDS);
+                for (int s = 0; s < steps + 10; s++)
+                        for (cl_uint r = 0; r < rounds; r++)
+                                v = v * 1664525u + i + r;
                 if (got[i] != v) {
                         fprintf(stderr, "item %u is %u, not %u\n", i, got[i], v);
                         return 1;

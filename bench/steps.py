@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from servers import Servers, native_vendors  # noqa: E402
 
 
-def step_us(bench, steps, queues, environment):
-    done = subprocess.run([bench, str(steps), str(queues)], env=environment, stdout=subprocess.PIPE, timeout=600,
+def step_us(bench, steps, queues, work, environment):
+    done = subprocess.run([bench, str(steps), str(queues), str(work)], env=environment, stdout=subprocess.PIPE, timeout=600,
                           check=True)
     return json.loads(done.stdout)["step"]
 
@@ -28,6 +28,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--waits", type=int, default=100, help="steps with SPANCL_FINISH=wait, which takes long")
+    parser.add_argument("--work", type=int, default=20, help="rounds of each kernel's loop")
     parser.add_argument("--delays", default="1,10,50", help="round trips in milliseconds")
     args = parser.parse_args()
     build = Path(args.build).resolve()
@@ -49,7 +50,7 @@ def main():
                         rounds = {name: [] for name, _, _ in kinds}
                         for _ in range(args.rounds):
                             for name, environment, steps in kinds:
-                                rounds[name].append(step_us(bench, steps, queues, environment))
+                                rounds[name].append(step_us(bench, steps, queues, args.work, environment))
                         middle = {name: statistics.median(r) for name, r in rounds.items()}
                         pace = middle["native"] / middle["optimistic"]
                         print(f"{delay:>4} ms, {queues} queue{'s'[:queues - 1]}: " +
