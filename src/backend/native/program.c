@@ -246,7 +246,7 @@ static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t c
         return p->kind == BUILT_IN && r == CL_INVALID_OPERATION ? CL_SUCCESS : r;
 }
 
-/* Several domains build the same program at the same time: where these would change the cache on disk under each
+/* Several domains build the same program, or give its binary, at the same time: where these would change the cache on disk under each
  * other, one after the other. NULL: they need not. */
 static struct lock *take_turn(const struct backend *b, const struct native_domain *d) LOCK_UNCHECKED
 {
@@ -503,6 +503,8 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
         __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         cl_uint count = 0;
         op_enter();
+        /* PoCL compiles for it, and reads its cache on disk. */
+        struct lock *turn = take_turn(p->backend, p->domain);
         lock_take(&p->binaries_turn);
         cl_int r = ask(p->program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, NULL);
         cl_device_id *ids = mem_alloc(count * sizeof(cl_device_id));
@@ -520,6 +522,7 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
                 r = which < count ? ask_binary(p, which, count, sizes, out) : CL_INVALID_DEVICE;
         }
         lock_release(&p->binaries_turn);
+        end_turn(turn);
         op_leave();
         mem_free(ids);
         mem_free(sizes);
