@@ -246,8 +246,8 @@ static cl_int build(struct backend_program *p, const cl_device_id *ids, size_t c
         return p->kind == BUILT_IN && r == CL_INVALID_OPERATION ? CL_SUCCESS : r;
 }
 
-/* Several domains build the same program, or give its binary, at the same time: where these would change the cache on disk under each
- * other, one after the other. NULL: they need not. */
+/* Several domains build the same program, or give its binary, at the same time. Where these would change the cache on
+ * disk under each other, one after the other. NULL: they need not. */
 static struct lock *take_turn(const struct backend *b, const struct native_domain *d) LOCK_UNCHECKED
 {
         static struct lock one_at_a_time = LOCK_INIT;
