@@ -21,7 +21,8 @@ struct sub_device *engine_device_ref(struct engine *e, uint64_t device);
 struct sub_device *engine_device_share(struct sub_device *s);
 void engine_device_unref(struct engine *e, struct sub_device *s);
 
-/* The backend's device of which this valid one is a part, or which it is. */
+/* Return the backend's device of which this valid one is a part, or which it is. For a sub-device that the client has
+ * released, return its own number, which is at least `device_count`. */
 unsigned engine_device_root(struct engine *e, unsigned device);
 
 /* Free all sub-devices, at the session's end. */

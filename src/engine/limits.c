@@ -137,6 +137,11 @@ bool engine_limits_devices(const struct engine *e)
 bool engine_storage_take_on(struct engine *e, unsigned root, uint64_t size, device_set *charged)
 {
         struct account *a = &e->limits.account;
+        if (root >= e->device_count) { /* a sub-device that the client has released */
+                e->limits.may_get_room = false;
+                e->limits.lacks = 0;
+                return false;
+        }
         unsigned limited = e->uses[root].limited, i = limited - 1;
         if (!limited || *charged & (device_set)1 << i)
                 return true;

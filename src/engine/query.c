@@ -49,7 +49,8 @@ static cl_int ask(const struct query *q, uint8_t *value) REQUIRES(engine_held)
         struct kernel *k = q->kernel;
         struct engine *e = k->object.engine;
         struct backend_kernel *native;
-        if (!engine_program_has(k->program, q->device))
+        /* The client may have released a sub-device of the program. */
+        if (!engine_program_has(k->program, q->device) || !engine_device_valid(e, q->device))
                 return CL_INVALID_DEVICE;
         cl_int status = prepare(k, (unsigned)q->device, &native);
         if (status < 0)

@@ -305,6 +305,84 @@ TEST(a_buffer_counts_on_each_device_of_a_native_context_that_uses_it)
         world_free(w);
 }
 
+/* Sub-devices 2 and 3 of device 1. */
+static unsigned divided_domain(struct backend *b, unsigned device)
+{
+        return backend_reference.device.domain(b, device > 1 ? 1 : device);
+}
+
+static int divided_info(struct backend *b, unsigned device, struct buf *out)
+{
+        return backend_reference.device.info(b, device > 1 ? 1 : device, out);
+}
+
+static cl_int divided_partition(struct backend *b, unsigned device,
+                                const cl_device_partition_property *properties, unsigned *ret_first,
+                                unsigned *ret_count)
+{
+        (void)b, (void)properties;
+        assert_int_equal(device, 1);
+        *ret_first = *ret_count = 2;
+        return CL_SUCCESS;
+}
+
+static void divided_release(struct backend *b, unsigned device)
+{
+        (void)b, (void)device;
+}
+
+static cl_int query_kernel(struct world *w, unsigned device, uint64_t kernel, uint64_t buffer)
+{
+        struct buf args = { 0 };
+        put_args(&args, buffer, 1);
+        send(w, 0, kernel_query, .request = 1, .kernel = kernel, .device = device,
+             .name = CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, .input = WAITS(16), .size = 8,
+             .args = bytes_of(args.data, args.size));
+        pump(w);
+        buf_fini(&args);
+        assert_false(w->nodes[0].died);
+        return w->nodes[0].answer;
+}
+
+TEST(a_released_sub_device_takes_no_memory_and_answers_no_query)
+{
+        struct backend_ops ops = backend_reference;
+        struct buf parts = { 0 };
+        const uint64_t program = object_id(OBJECT_PROGRAM, 2);
+        ops.device.domain = divided_domain;
+        ops.device.info = divided_info;
+        ops.device.partition = divided_partition;
+        ops.device.release = divided_release;
+        struct world *w = world_with_device_limit(
+                &ops, (struct account_device){ .number = 1, .column = COLUMN, .max = 100 });
+        send(w, 0, device_partition, .request = 1, .device = 1,
+             .properties = WAITS(CL_DEVICE_PARTITION_EQUALLY, 1));
+        pump(w);
+        assert_int_equal(w->nodes[0].answer, CL_SUCCESS);
+        assert_int_equal(info_put(&parts, INFO_PART, "spancl.inc.i32", 14), 0);
+        send(w, 0, program_create, .program = program, .kind = 3, .devices = WAITS(3),
+             .parts = bytes_of(parts.data, parts.size));
+        send(w, 0, program_build, .request = 2, .program = program, .devices = WAITS(3));
+        send(w, 0, kernel_create, .kernel = KERNEL(9), .program = program,
+             .name = bytes_str("spancl.inc.i32"));
+        buf_fini(&parts);
+        /* The reference backend has no queries, but the engine makes the argument's storage. */
+        assert_int_equal(query_kernel(w, 3, KERNEL(9), BUFFER(1)), CL_INVALID_OPERATION);
+        assert_int_equal(on_device(), 64);
+        send(w, 0, release, .object = BUFFER(1));
+        send(w, 0, device_release, .device = 3);
+        assert_int_equal(query_kernel(w, 3, KERNEL(9), BUFFER(2)), CL_INVALID_DEVICE);
+        assert_int_equal(query_kernel(w, 2, KERNEL(9), BUFFER(2)), CL_INVALID_DEVICE);
+        assert_int_equal(on_device(), 0);
+        assert_int_equal(account_sum(&device_page), 0);
+        send(w, 0, device_release, .device = 2);
+        send(w, 0, release, .object = KERNEL(9));
+        send(w, 0, release, .object = program);
+        send(w, 0, buffer_create, .buffer = BUFFER(1), .flags = CL_MEM_READ_WRITE, .size = 64);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 static void launch_untracked(struct world *w, uint64_t queue, uint64_t event, uint64_t buffer)
 {
         struct buf args = { 0 };
@@ -786,6 +864,7 @@ int main(void)
                 cmocka_unit_test(an_account_holds_what_the_sessions_of_a_client_hold),
                 cmocka_unit_test(a_device_has_a_limit_of_memory_of_its_own),
                 cmocka_unit_test(a_buffer_counts_on_each_device_of_a_native_context_that_uses_it),
+                cmocka_unit_test(a_released_sub_device_takes_no_memory_and_answers_no_query),
                 cmocka_unit_test(memory_that_commands_in_flight_use_stays_in_the_account),
                 cmocka_unit_test(
                         commands_wait_for_memory_of_one_device_and_not_for_more_than_its_limit),
