@@ -14,6 +14,7 @@ enum { COUNT, BYTES, TIME };
 
 enum {
         ROOM_AGAIN_NS = 20000000, /* between tries of commands that wait for memory */
+        KERNELS_MAX = 2,          /* in flight on a device, if time is limited */
         DEVICE_NAME = 48,
 };
 
@@ -259,13 +260,27 @@ static void report_paused_device(struct engine *e, unsigned entry) REQUIRES(engi
             e->limits.account.devices[entry].number, name);
 }
 
+static bool is_kernel(const struct command *c)
+{
+        return c->desc.kernel && c->desc.native.op == BACKEND_KERNEL;
+}
+
+/* Return true if the device's time is limited, or that of all devices together. */
+static bool is_timed(const struct engine *e, unsigned root) REQUIRES(engine_held)
+{
+        const struct account *a = &e->limits.account;
+        unsigned limited = e->uses[root].limited;
+        return a->timed || (limited && a->devices[limited - 1].timed);
+}
+
 bool engine_limit_pauses(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
         const struct account *a = &e->limits.account;
-        unsigned limited = e->uses[c->queue->root].limited;
+        const struct device_use *u = &e->uses[c->queue->root];
+        unsigned limited = u->limited;
         const struct account_device *d = limited ? &a->devices[limited - 1] : NULL;
-        if (c->desc.native.op != BACKEND_KERNEL)
+        if (!is_kernel(c))
                 return false;
         if (d && d->timed && atomic_load(&a->page->device_time[d->column].paused)) {
                 report_paused_device(e, limited - 1);
@@ -274,7 +289,7 @@ bool engine_limit_pauses(struct command *c)
                         say(e,
                             "this client has used up its device time, and its kernels wait: --client-time allows more");
                 e->limits.pause_reported = true;
-        } else {
+        } else if (!is_timed(e, c->queue->root) || u->kernels < KERNELS_MAX) {
                 return false;
         }
         put_off(c, e->params.ops->now_ns(e->params.user));
@@ -345,9 +360,24 @@ bool engine_limit_times(const struct engine *e)
         return timed;
 }
 
-void engine_limit_begin(struct queue *q)
+/* A kernel on the device is complete: let the first kernel that waits for this device try again. */
+static void poke_kernel(struct engine *e, unsigned root) REQUIRES(engine_held)
 {
+        list_each(c, &e->limits.roomless, struct command, submission.room)
+        {
+                if (!is_kernel(c) || c->queue->root != root)
+                        continue;
+                list_remove(&c->submission.room);
+                engine_command_poke(c);
+                return;
+        }
+}
+
+void engine_limit_begin(struct command *c)
+{
+        struct queue *q = c->queue;
         struct engine *e = q->object.engine;
+        e->uses[q->root].kernels += is_kernel(c);
         if (!e->params.limits.max[LIMIT_RUN_NS])
                 return;
         struct busy *b = map_get(&e->limits.busy_devices, (uint64_t)q->device + 1);
@@ -369,9 +399,15 @@ void engine_limit_begin(struct queue *q)
         list_append(&e->limits.busy, &b->link);
 }
 
-void engine_limit_end(struct queue *q)
+void engine_limit_end(struct command *c)
 {
+        struct queue *q = c->queue;
         struct engine *e = q->object.engine;
+        if (is_kernel(c)) {
+                e->uses[q->root].kernels--;
+                if (is_timed(e, q->root))
+                        poke_kernel(e, q->root);
+        }
         struct busy *b = e->params.limits.max[LIMIT_RUN_NS]
                                  ? map_get(&e->limits.busy_devices, (uint64_t)q->device + 1)
                                  : NULL;

@@ -81,8 +81,9 @@ bool engine_room_wait(struct command *c, cl_int status) REQUIRES(engine_held);
 bool engine_limit_times(const struct engine *e) REQUIRES(engine_held);
 
 /* Return true if the command is a kernel and its client has used up its device time (--client-time), on all devices
- * together or on the command's. It then
- * waits; engine_expire pokes it from time to time. */
+ * together or on the command's. Return true also if that time is limited and the session has two kernels in flight on
+ * the device. The command then waits. engine_expire pokes it from time to time, and the end of a kernel pokes the first
+ * one. */
 bool engine_limit_pauses(struct command *c) REQUIRES(engine_held);
 
 /* Return true if a build may begin now: the sessions of the client have fewer at work than --client-builds. The
@@ -95,9 +96,9 @@ bool engine_build_end(struct engine *e) REQUIRES(engine_held);
  * (--client-cache). */
 void engine_cache_full(struct engine *e) REQUIRES(engine_held);
 
-/* A native command of the queue was submitted; or is complete. */
-void engine_limit_begin(struct queue *q) REQUIRES(engine_held);
-void engine_limit_end(struct queue *q) REQUIRES(engine_held);
+/* A native part of the command was submitted; or is complete. */
+void engine_limit_begin(struct command *c) REQUIRES(engine_held);
+void engine_limit_end(struct command *c) REQUIRES(engine_held);
 void engine_limit_free(struct engine *e);
 
 #endif

@@ -122,7 +122,7 @@ struct engine_limit_state {
         /* Those of them that have commands in flight. */
         struct list busy;
         struct account account;
-        struct list roomless; /* commands that wait for device memory or time */
+        struct list roomless; /* commands that wait for device memory, time, or other kernels */
         /* The client knows that its kernels wait; that its builds wait; that its cache is full. */
         bool pause_reported, builds_reported, cache_reported;
         /* The same by device: of its memory; that its kernels wait. */

@@ -18,6 +18,7 @@ struct device_use {
         size_t queues;     /* with commands in flight */
         uint64_t busy_ns;  /* up to `since_ns` */
         uint64_t since_ns; /* the device is busy since then, or longer; `queues` is not 0 */
+        size_t kernels;    /* in flight (limits.c) */
         unsigned limited;  /* 1 + its entry of the account's devices; 0: it has none */
 };
 

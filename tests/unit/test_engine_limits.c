@@ -497,6 +497,87 @@ TEST(a_device_has_a_limit_of_time_of_its_own)
         world_free(w);
 }
 
+/* Launches are handed to the server all at once: on device 0, whose time is limited, and on device 1. */
+static void launch_backlog(struct world *w)
+{
+        send(w, 0, queue_create, .queue = QUEUE(4), .device = 0);
+        for (unsigned i = 1; i <= 6; i++)
+                launch(w, 0,
+                       i % 3    ? QUEUE(2)
+                       : i == 3 ? QUEUE(1)
+                                : QUEUE(4),
+                       EVENT(i), BUFFER(1), 1);
+        for (unsigned i = 7; i <= 10; i++)
+                launch(w, 0, QUEUE(3), EVENT(i), BUFFER(2), 1);
+        pump(w);
+}
+
+static unsigned completed(struct world *w, unsigned first, unsigned last)
+{
+        unsigned count = 0;
+        for (unsigned i = first; i <= last; i++)
+                count += status_of(w, 0, EVENT(i)) == CL_SUCCESS;
+        return count;
+}
+
+TEST(a_backlog_of_kernels_does_not_escape_the_limit_of_time)
+{
+        for (unsigned total = 0; total < 2; total++) {
+                struct world *w = world_with_device_limit(
+                        &backend_reference, (struct account_device){ .number = 0,
+                                                                     .column = COLUMN,
+                                                                     .max = UINT64_MAX,
+                                                                     .timed = !total });
+                struct account_time *t =
+                        total ? &device_page.time : &device_page.device_time[COLUMN];
+                if (total) {
+                        struct account a = { .page = &device_page,
+                                             .max = UINT64_MAX,
+                                             .timed = true };
+                        engine_lock(w->nodes[0].engine);
+                        engine_use_account(w->nodes[0].engine, &a);
+                        engine_unlock(w->nodes[0].engine);
+                }
+                launch_backlog(w);
+                assert_int_equal(counts(w, 0).commands_running, total ? 4 : 6);
+                t->paused = 1; /* while two kernels run there */
+                world_run(w);
+                assert_int_equal(completed(w, 1, 6), 2);
+                assert_int_equal(completed(w, 7, 10), total ? 2 : 4);
+                t->paused = 0;
+                now_ns = deadline(w);
+                assert_int_equal(expire(w), 0);
+                world_run(w); /* the end of one lets the next go; no more time passes */
+                assert_int_equal(completed(w, 1, 10), 10);
+                assert_true(deadline(w) == UINT64_MAX);
+                send(w, 0, release, .object = QUEUE(4));
+                release_objects(w, 0);
+                world_free(w);
+        }
+}
+
+TEST(kernels_that_wait_for_others_to_end_fail_and_end_as_all_do)
+{
+        struct world *w = world_with_device_limit(
+                &backend_reference,
+                (struct account_device){
+                        .number = 0, .column = COLUMN, .max = UINT64_MAX, .timed = true });
+        launch_backlog(w);
+        send(w, 0, release, .object = BUFFER(1));        /* commands hold it */
+        launch(w, 0, QUEUE(2), EVENT(11), BUFFER(9), 1); /* there is no such buffer */
+        launch_after(w, 0, QUEUE(2), EVENT(12), BUFFER(2), 1,
+                     (struct wire_u64s)WAITS(EVENT(5), EVENT(6)));
+        world_run(w);
+        assert_int_equal(completed(w, 1, 10), 10);
+        assert_int_equal(status_of(w, 0, EVENT(11)), CL_INVALID_MEM_OBJECT);
+        assert_int_equal(status_of(w, 0, EVENT(12)), CL_SUCCESS);
+        send(w, 0, buffer_create, .buffer = BUFFER(1), .flags = CL_MEM_READ_WRITE, .size = 64);
+        for (unsigned i = 13; i <= 20; i++)
+                launch(w, 0, QUEUE(2), EVENT(i), BUFFER(1), 1);
+        pump(w);
+        world_free(w); /* the session ends while kernels wait */
+}
+
 TEST(a_recording_waits_for_device_time)
 {
         struct world *w = world_with_device_limit(
@@ -869,6 +950,8 @@ int main(void)
                 cmocka_unit_test(
                         commands_wait_for_memory_of_one_device_and_not_for_more_than_its_limit),
                 cmocka_unit_test(a_device_has_a_limit_of_time_of_its_own),
+                cmocka_unit_test(a_backlog_of_kernels_does_not_escape_the_limit_of_time),
+                cmocka_unit_test(kernels_that_wait_for_others_to_end_fail_and_end_as_all_do),
                 cmocka_unit_test(a_recording_waits_for_device_time),
                 cmocka_unit_test(sessions_that_come_and_go_leave_nothing_in_an_account),
                 cmocka_unit_test(more_programs_than_allowed_are_not_built),

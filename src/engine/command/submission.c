@@ -77,7 +77,7 @@ cl_int engine_submission_part(struct command *c, const struct backend_command *w
         if (!c->submission.running++)
                 e->commands.running++;
         e->transfers.parts += c->submission.transfer != NULL;
-        engine_limit_begin(q);
+        engine_limit_begin(c);
         engine_queue_dirty(q);
         return CL_SUCCESS;
 }
@@ -169,7 +169,7 @@ void engine_submission_part_complete(struct command *c, cl_int status,
         if (!--c->submission.running)
                 e->commands.running--;
         e->transfers.parts -= c->submission.transfer != NULL;
-        engine_limit_end(c->queue);
+        engine_limit_end(c);
         engine_times_add(&c->outcome.times, t);
         status = take_part(c, status);
         if (c->submission.transfer)
