@@ -2,6 +2,7 @@
 #include <CL/cl_ext.h>
 
 #include "api/reply.h"
+#include "core/command/ahead.h"
 #include "core/command/event.h"
 #include "core/command/queue.h"
 #include "core/context.h"
@@ -151,6 +152,8 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue command_q
         client_lock(c);
         /* "clReleaseCommandQueue performs an implicit flush." */
         queue_flush(command_queue);
+        if (command_queue->context->ahead.late == command_queue)
+                (void)!ahead_catch_up(command_queue->context);
         int last = handle_release(&command_queue->h);
         if (last > 0) {
                 events_watch(command_queue); /* they hold it */

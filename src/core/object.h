@@ -154,10 +154,12 @@ struct _cl_context {
                 uint64_t received_ns; /* when completions were last received for their sake */
                 unsigned host_memory; /* memory objects with CL_MEM_USE_HOST_PTR */
                 unsigned user_events; /* that are not set */
-                bool never;           /* something was done that shows early waits: all are real */
-                bool ended;           /* waited for at the program's end */
-                thread_id thread;     /* of the last wait */
-        } ahead;                      /* core/command/ahead.h */
+                cl_command_queue
+                        late;     /* with a clFinish whose event is not ahead yet; NULL: none */
+                bool never;       /* something was done that shows early waits: all are real */
+                bool ended;       /* waited for at the program's end */
+                thread_id thread; /* of the last wait */
+        } ahead;                  /* core/command/ahead.h */
 };
 
 struct _cl_command_queue {
@@ -181,8 +183,9 @@ struct _cl_command_queue {
         unsigned
                 unwatched; /* in-order: events that other servers wait for, since one was watched */
         struct list
-                commands; /* events not known to be complete (queue_link), in order of their ids */
-        cl_event fence;   /* out-of-order: the last barrier, if it lags; not held */
+                commands;  /* events not known to be complete (queue_link), in order of their ids */
+        cl_event fence;    /* out-of-order: the last barrier, if it lags; not held */
+        uint64_t ahead_ns; /* when its newest event came to be ahead */
         uint64_t ahead_last;   /* in-order: the newest event that was ever ahead */
         uint64_t ahead_seen;   /* the context's ahead.stamp up to which the commands are ordered */
         cl_int deferred_error; /* of a command without an event, for the next call that waits */

@@ -11,8 +11,8 @@
 #include "core/state.h"
 #include "session/session.h"
 
-enum { EVENTS_MAX = 16384, ROUND_TRIPS = 4, POLLS = 8 };
-static const uint64_t least_ns = 20000000, poll_ns = 50000;
+enum { EVENTS_MAX = 16384, ROUND_TRIPS = 4, POLLS = 8, WATCHES = 16 };
+static const uint64_t least_ns = 20000000, poll_ns = 50000, watch_ns = 100000;
 
 /* Can the program see by other means than calls whether a command of the context has completed? */
 static bool is_visible(const struct _cl_context *x) REQUIRES(client_held)
@@ -77,8 +77,44 @@ void ahead_add(cl_event e)
         e->ahead.stamp = ++x->ahead.stamp;
         list_append(&x->ahead.events, &e->ahead.link);
         x->ahead.count++;
+        e->queue->ahead_ns = e->ahead.since_ns;
         if (e->id > e->queue->ahead_last)
                 e->queue->ahead_last = e->id;
+}
+
+/* A server reports the end of each command that the client watches, which costs both some microseconds. So only some
+ * waits in a round trip have an event that is watched. */
+bool ahead_leave(cl_command_queue q)
+{
+        cl_context x = q->context;
+        uint64_t rtt = q->device->server->clock.rtt_ns, now = client_now_ns(x->client);
+        uint64_t interval = rtt / WATCHES < watch_ns ? watch_ns : rtt / WATCHES;
+        bool other = x->ahead.late && x->ahead.late != q;
+        if (other || !queue_in_order(q) || !q->ahead_ns || now - q->ahead_ns >= interval)
+                return false;
+        x->ahead.late = q;
+        return true;
+}
+
+int ahead_catch_up(cl_context x)
+{
+        cl_command_queue q = x->ahead.late;
+        cl_event last = NULL;
+        if (!q)
+                return 0;
+        x->ahead.late = NULL;
+        int r = queue_watch(q, &last);
+        if (r == SP_E_GONE)
+                return 0;
+        if (r < 0 || !last)
+                return r;
+        if (last->watched) {
+                last->ahead.finish |= last->queue == q && !last->many_queues;
+                ahead_add(last);
+        }
+        event_unhold(last);
+        server_kick(q->device->server);
+        return 0;
 }
 
 /* The oldest event that will complete some time; NULL: none. */
@@ -152,6 +188,7 @@ static bool is_settled(void *arg) REQUIRES(client_held)
 
 void ahead_settle(cl_context x)
 {
+        (void)!ahead_catch_up(x);
         struct settling s = { x, x->ahead.stamp };
         if (!x->ahead.count)
                 return;
@@ -164,7 +201,7 @@ static cl_context unsettled(struct client *c) REQUIRES(client_held)
 {
         list_each(x, client_contexts(c), struct _cl_context, link)
         {
-                if (x->ahead.count && !x->ahead.ended)
+                if ((x->ahead.count || x->ahead.late) && !x->ahead.ended)
                         return x;
         }
         return NULL;
@@ -216,7 +253,7 @@ static size_t next_named(cl_command_queue q, cl_event *ret, uint64_t *ret_stamp)
 int ahead_order(cl_command_queue q)
 {
         struct session *session = server_session(q->device->server);
-        int r = session ? 0 : SP_E_GONE;
+        int r = session ? ahead_catch_up(q->context) : SP_E_GONE;
         while (r == 0 && ahead_is_due(q)) {
                 cl_event named[NAMED_MAX];
                 uint64_t waits[NAMED_MAX], stamp = q->context->ahead.stamp;

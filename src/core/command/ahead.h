@@ -16,6 +16,12 @@ bool ahead_may_wait(cl_event e) REQUIRES(client_held);
 /* e, watched and not complete, counts as waited for. */
 void ahead_add(cl_event e) REQUIRES(client_held);
 
+/* Leave a clFinish of the queue for later, because another one's event came to be ahead just now. False: its own event
+ * has to. */
+bool ahead_leave(cl_command_queue q) REQUIRES(client_held);
+/* The event of the clFinish that was left is ahead now. SP_E_NOMEM. */
+SP_NODISCARD int ahead_catch_up(cl_context x) REQUIRES(client_held);
+
 /* Wait until the context's waits are no further ahead than they may be. */
 void ahead_limit(cl_context x) REQUIRES(client_held);
 
@@ -33,7 +39,9 @@ SP_NODISCARD int ahead_order(cl_command_queue q) REQUIRES(client_held);
 /* Is there anything that the queue's next command has to come after? */
 static inline bool ahead_is_due(const struct _cl_command_queue *q)
 {
-        return q->context->ahead.count && q->ahead_seen != q->context->ahead.stamp;
+        const struct _cl_context *x = q->context;
+        return (x->ahead.late && x->ahead.late != q) ||
+               (x->ahead.count && q->ahead_seen != x->ahead.stamp);
 }
 
 /* e, which is ahead, has completed. */

@@ -116,6 +116,8 @@ void queue_unhold(cl_command_queue q)
         struct server *s = q->device->server;
         struct session *session = server_session(s);
         map_del(&x->client->queues, q->id);
+        if (x->ahead.late == q)
+                x->ahead.late = NULL;
         x->client->objects.gone++;
         /* Without memory the server keeps the queue until the session ends. */
         if (session && session_send(session, release, .object = q->id) == 0)
@@ -324,8 +326,7 @@ static bool is_known_complete(const struct _cl_command_queue *q)
         return q->last_event == q->finished || (last_notifies(q) && q->last_event <= q->completed);
 }
 
-/* The event that is complete when all that was enqueued up to now is, held; NULL: it already is. */
-static int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held)
+int queue_watch(cl_command_queue q, cl_event *ret)
 {
         struct session *session = server_session(q->device->server);
         *ret = NULL;
@@ -386,7 +387,16 @@ bool queues_idle(cl_context x)
 static cl_int finish_ahead(cl_command_queue q) REQUIRES(client_held)
 {
         cl_event last;
-        int r = queue_watch(q, &last);
+        if (is_known_complete(q))
+                return CL_SUCCESS;
+        if (ahead_leave(q)) {
+                server_kick(q->device->server);
+                ahead_limit(q->context);
+                return CL_SUCCESS;
+        }
+        int r = ahead_catch_up(q->context);
+        if (r == 0)
+                r = queue_watch(q, &last);
         if (r < 0 || !last)
                 return status_to_cl(r);
         if (!last->watched || last->queue != q || last->many_queues) {

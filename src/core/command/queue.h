@@ -75,6 +75,10 @@ SP_NODISCARD int queue_follow(cl_command_queue q, cl_event e, bool all) REQUIRES
 SP_NODISCARD int queue_watch_event(cl_command_queue q, struct session *session, uint64_t event)
         REQUIRES(client_held);
 
+/* The event that is complete when all that was enqueued up to now is, watched and held; NULL: it already is.
+ * SP_E_NOMEM, SP_E_GONE. */
+SP_NODISCARD int queue_watch(cl_command_queue q, cl_event *ret) REQUIRES(client_held);
+
 /* The side queue for migrations of a domain. SP_E_*. */
 SP_NODISCARD int queue_side(cl_context x, struct server *s, unsigned domain, uint64_t *ret_id)
         REQUIRES(client_held);
