@@ -492,6 +492,37 @@ TEST(a_server_may_be_started_anew_or_be_gone_after_it_has_described_its_devices)
         log_threshold = before;
 }
 
+TEST(a_server_that_describes_one_of_its_devices_by_nothing_has_none)
+{
+        enum log_level before = log_threshold;
+        unsigned dropped = 0;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 40; seed++) {
+                cl_device_id devices[16];
+                cl_uint count;
+                struct sim *sim = sim_new(&(struct sim_params){ .seed = seed,
+                                                                .servers = 4,
+                                                                .half_described = 0xb,
+                                                                .delay_ns = 1000000,
+                                                                .reconnect_ns = 1000000000000,
+                                                                .idle_ns = IDLE_NS });
+                assert_int_equal(clGetDeviceIDs(sim_platform(sim), CL_DEVICE_TYPE_CUSTOM, 16,
+                                                devices, &count),
+                                 CL_SUCCESS);
+                unsigned expected = 2;
+                for (unsigned i = 0; i < 4; i++)
+                        expected += i != 2 && sim_server_has_session(sim, i) ? 2 : 0;
+                assert_int_equal(count, expected);
+                dropped += 8 - count;
+                for (cl_uint i = 0; i < count; i++)
+                        assert_true(is_available(devices[i]));
+                sim_run(sim, 10 * IDLE_NS);
+                sim_free(sim);
+        }
+        assert_true(dropped > 40);
+        log_threshold = before;
+}
+
 TEST(an_application_that_watches_a_described_device_hears_of_its_loss)
 {
         enum log_level before = log_threshold;
@@ -678,6 +709,7 @@ int main(void)
                 cmocka_unit_test(one_server_has_its_session_at_once),
                 cmocka_unit_test(
                         a_server_may_be_started_anew_or_be_gone_after_it_has_described_its_devices),
+                cmocka_unit_test(a_server_that_describes_one_of_its_devices_by_nothing_has_none),
                 cmocka_unit_test(an_application_that_watches_a_described_device_hears_of_its_loss),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(sessions_that_are_open_compute_on_while_their_server_drains),

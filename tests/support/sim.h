@@ -22,7 +22,8 @@ struct sim_params {
         const char *devices; /* filter of every server (backend.h); NULL: all */
         unsigned refusing;   /* bit per server: nobody listens there */
         unsigned draining;   /* bit per server: sim_drain right before or behind its first hello */
-        unsigned one_way;    /* bit per server: other servers can't reach it, only it them */
+        unsigned half_described; /* bit per server: nothing describes devices but the first */
+        unsigned one_way;        /* bit per server: other servers can't reach it, only it them */
         /* Bit 8 i + k: server k does not answer server i, which the client does not know. */
         uint64_t blocked;
         uint64_t delay_ns;   /* longest of the network; 0: the seed chooses */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "core/progress.h"
+#include "proto/info.h"
 #include "session/hello.h"
 #include "support/sim_state.h"
 
@@ -46,6 +47,21 @@ static int exchange_hellos(struct sim *sim, struct io_connect *at, struct sim_se
         return 0;
 }
 
+/* Leave nothing of all devices but the first. */
+static void halve(struct sim *sim, struct buf *info)
+{
+        struct buf half = { 0 };
+        struct info_entry e;
+        bool first = true;
+        for (struct bytes b = bytes_of(info->data, info->size); info_next(&b, &e);) {
+                must(sim, info_put(&half, e.key, e.value.data,
+                                   e.key != INFO_DEVICE || first ? e.value.size : 0) == 0);
+                first &= e.key != INFO_DEVICE;
+        }
+        buf_fini(info);
+        *info = half;
+}
+
 /* The server describes its devices instead of beginning a session. */
 static void describe(struct sim *sim, struct io_connect *at, struct sim_server *s)
 {
@@ -56,6 +72,8 @@ static void describe(struct sim *sim, struct io_connect *at, struct sim_server *
         engine_lock(s->engine);
         must(sim, engine_describe(s->engine, &info) == 0);
         engine_unlock(s->engine);
+        if (sim->params.half_described & 1u << s->index)
+                halve(sim, &info);
         must(sim, hello_put_devices(&parts, bytes_of(info.data, info.size), 1) == 0);
         int r = 0;
         for (size_t i = 0; i < parts.size;) {

@@ -305,15 +305,22 @@ void server_reap(struct server *s, bool after_fork)
         s->session = session_free(s->session);
 }
 
+static void drop_devices(struct server *s)
+{
+        for (cl_uint i = 0; i < s->device_count; i++)
+                device_free(s->devices[i]);
+        mem_free(s->devices);
+        s->devices = NULL;
+        s->device_count = 0;
+}
+
 struct server *server_free(struct server *s, bool after_fork)
 {
         if (!s)
                 return NULL;
         server_reap(s, after_fork);
         list_each(d, &s->sub_devices, struct _cl_device_id, link) device_free(d);
-        for (cl_uint i = 0; i < s->device_count; i++)
-                device_free(s->devices[i]);
-        mem_free(s->devices);
+        drop_devices(s);
         map_fini(&s->contents);
         mem_free(s);
         return NULL;
@@ -501,8 +508,10 @@ int server_take_devices(struct server *s, struct bytes info)
                         continue;
                 if (wanted(s->spec, index) && !named_before(s->client, s->spec, index)) {
                         int r = device_new(s->client, s, e.value, &s->devices[s->device_count]);
-                        if (r < 0)
+                        if (r < 0) {
+                                drop_devices(s);
                                 return r;
+                        }
                         s->device_count++;
                 }
                 index++;
@@ -571,16 +580,18 @@ void servers_connect(struct client *c)
                                                      .id = { s->id[0], s->id[1] },
                                                      .key = { s->key[0], s->key[1] } };
         }
+        /* A server that is lost meanwhile may begin a session, which is one server more. */
+        const unsigned count = c->server_count;
         if (all && asked) {
                 uint64_t begin_ns = profile_is_on() ? client_now_ns(c) : 0;
-                c->io->connect(c->io_user, all, c->server_count);
+                c->io->connect(c->io_user, all, count);
                 if (profile_is_on())
                         profile_waited(c, begin_ns);
         }
-        for (unsigned i = 0; i < c->server_count; i++)
+        for (unsigned i = 0; i < count; i++)
                 server_connected(c->servers[i], &all[i], &asked[i]);
 
-        for (unsigned i = 0; i < c->server_count; i++) {
+        for (unsigned i = 0; i < count; i++) {
                 struct server *s = c->servers[i];
                 if (!asked[i].server && !asked[i].done)
                         continue;
@@ -593,10 +604,10 @@ void servers_connect(struct client *c)
                 buf_fini(&asked[i].info);
         }
         /* With many servers the buffers of those that nobody uses would be most of the memory. */
-        for (unsigned i = 0; i < c->server_count && !c->wait.pumping; i++)
+        for (unsigned i = 0; i < count && !c->wait.pumping; i++)
                 if (c->servers[i]->session)
                         session_trim(c->servers[i]->session);
-        for (unsigned i = 0; i < c->server_count && all; i++)
+        for (unsigned i = 0; i < count && all; i++)
                 hello_devices_fini(&all[i].devices);
         servers_settled(c);
         mem_free(all);

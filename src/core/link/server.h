@@ -147,7 +147,7 @@ void servers_connect(struct client *c) REQUIRES(client_held);
 struct io_connect;
 void server_connected(struct server *s, struct io_connect *at, struct request *q)
         REQUIRES(client_held);
-/* Make the devices of one answer. SP_E_NOMEM, SP_E_PROTO. */
+/* Make the devices of one answer. On failure it has none. SP_E_NOMEM, SP_E_PROTO. */
 SP_NODISCARD int server_take_devices(struct server *s, struct bytes info) REQUIRES(client_held);
 
 /* Notify the servers that the client ends, and disconnect. `exiting`: the process ends. Servers
