@@ -12,7 +12,9 @@
 #include "daemon/control.h"
 #include "daemon/supervisor/describing.h"
 #include "daemon/supervisor/supervising.h"
+#include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "os/net/socket.h"
 #include "os/random.h"
 #include "proto/info.h"
 #include "session/hello.h"
@@ -147,6 +149,61 @@ TEST(a_slow_client_gets_all_parts_of_one_description)
         describing_fini(&supervisor);
 }
 
+/* ---- workers that are to describe devices ------------------------------------------------------- */
+
+/* Count the workers that the zygote was to fork. */
+static unsigned count_forks(int zygote)
+{
+        static struct control c;
+        unsigned n = 0;
+        while (control_receive(zygote, &c) == 0) {
+                n += c.kind == CONTROL_FORK;
+                control_drop(&c);
+        }
+        return n;
+}
+
+TEST(a_worker_that_warms_for_a_listing_client_keeps_no_other_client_waiting)
+{
+        int zygote[2];
+        struct pending lister = { .lists = true, .grant.devices = "0" }, other = { 0 };
+        supervisor = (struct supervisor){ .options = &no_options,
+                                          .dialler = helper_of("dialler", SOURCE_HELPER_LOG),
+                                          .streams = helper_of("media-io", SOURCE_HELPER_LOG),
+                                          .cgroups = { .home = -1, .base = -1 } };
+        struct supervisor *s = &supervisor;
+        list_init(&s->workers);
+        list_init(&s->arrivals.waiting);
+        s->events.set = event_set_new();
+        assert_true(s->events.set >= 0);
+        assert_true(socket_pair_packets(zygote));
+        s->spawner.zygote = zygote[0];
+        list_append(&s->arrivals.waiting, &lister.link);
+        s->arrivals.waiting_count = 1;
+        workers_provide(s);
+        /* The second one: a worker without a client is always wanted. */
+        assert_int_equal(count_forks(zygote[1]), 2);
+        list_append(&s->arrivals.waiting, &other.link);
+        s->arrivals.waiting_count = 2;
+        assert_non_null(workers_find_free(s, &lister.grant, WORKER_WARMING));
+        assert_non_null(workers_find_free(s, &other.grant, WORKER_WARMING));
+        workers_provide_at(s, UINT64_MAX);
+        workers_provide(s);
+        assert_int_equal(count_forks(zygote[1]), 0);
+        list_each(w, &s->workers, struct worker, link)
+        {
+                list_remove(&w->link);
+                assert_int_equal(rmdir(w->scratch), 0);
+                close(w->scratch_lock);
+                close(w->control);
+                close(w->log.fd);
+                mem_free(w);
+        }
+        close(s->events.set);
+        close(zygote[0]);
+        close(zygote[1]);
+}
+
 /* ---- a server that runs ------------------------------------------------------------------------- */
 
 static struct dial_params params_of(const struct daemon *d, struct hello_devices *ret)
@@ -259,6 +316,8 @@ int main(void)
                 cmocka_unit_test(a_client_gets_the_devices_of_its_own_filter_alone),
                 cmocka_unit_test(a_description_that_is_too_large_or_empty_is_none),
                 cmocka_unit_test(a_slow_client_gets_all_parts_of_one_description),
+                cmocka_unit_test(
+                        a_worker_that_warms_for_a_listing_client_keeps_no_other_client_waiting),
                 cmocka_unit_test(a_full_server_lists_its_devices_and_takes_no_worker_for_it),
                 cmocka_unit_test(the_devices_are_listed_as_soon_as_a_worker_has_described_them),
                 cmocka_unit_test(a_client_that_knows_no_descriptions_gets_a_session),

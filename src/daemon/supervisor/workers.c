@@ -241,6 +241,18 @@ static bool provide_one(struct supervisor *s, const struct gate_grant *grant)
         return false;
 }
 
+/* Count the warming workers for clients without any rights of their own. */
+static size_t count_warming_usual(const struct supervisor *s)
+{
+        const struct gate_grant *grant = usual(s);
+        size_t n = 0;
+        list_each(w, &s->workers, struct worker, link)
+        {
+                n += w->state == WORKER_WARMING && !w->gone && grant_is_same(&w->grant, grant);
+        }
+        return n;
+}
+
 void workers_provide(struct supervisor *s)
 {
         if (s->draining)
@@ -269,7 +281,7 @@ void workers_provide(struct supervisor *s)
                 wanted = 0;
         if (wanted > WARMING_MAX)
                 wanted = WARMING_MAX;
-        for (warming = workers_count(s, WORKER_WARMING); warming < wanted; warming++)
+        for (warming = count_warming_usual(s); warming < wanted; warming++)
                 if (!provide_one(s, usual(s)))
                         return;
 }
@@ -388,6 +400,8 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
         bool lost = w->over || w->stuck || (!overdue && (unclean || crashed));
         s->counts.lost += busy && !s->stopping && lost;
         worker_free(s, w);
+        if (!busy)
+                workers_provide_at(s, UINT64_MAX); /* some may wait because it was warming */
         if (busy && !s->stopping)
                 health_session_ended(s);
         if (busy && unclean && !s->stopping)
@@ -494,6 +508,7 @@ void worker_read(struct supervisor *s, struct worker *w)
                         describing_learn(s, w);
                         s->starts.crashes = 0;
                         pending_serve_waiting(s);
+                        workers_provide_at(s, UINT64_MAX); /* at once, if some still wait */
                 } else if (c.kind == CONTROL_FAILED) {
                         const char *excuse = health_excuse(s);
                         if (!excuse)
