@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/describing.h"
@@ -25,11 +26,13 @@
 static struct supervisor supervisor;
 static const struct config_options no_options;
 
-/* A worker with this device filter sends `size` bytes that begin with `first`, and is ready. */
-static void learn(const char *filter, uint8_t first, size_t size)
+/* A worker with this device filter and this owner's caches sends `size` bytes that begin with `first`, and is ready.
+ * A size that 8 divides makes valid info blocks. */
+static void learn_of(const char *owner, const char *filter, uint8_t first, size_t size)
 {
         static struct control c;
         struct worker w = { 0 };
+        snprintf(w.grant.owner, sizeof(w.grant.owner), "%s", owner);
         snprintf(w.devices.filter, sizeof(w.devices.filter), "%s", filter);
         memset(c.data, 0, sizeof(c.data));
         c.data[0] = first;
@@ -42,11 +45,22 @@ static void learn(const char *filter, uint8_t first, size_t size)
         describing_drop_parts(&w);
 }
 
-static struct description *find(const char *filter)
+static void learn(const char *filter, uint8_t first, size_t size)
+{
+        learn_of("", filter, first, size);
+}
+
+static struct description *find_of(const char *owner, const char *filter)
 {
         struct gate_grant grant = { 0 };
+        snprintf(grant.owner, sizeof(grant.owner), "%s", owner);
         snprintf(grant.devices, sizeof(grant.devices), "%s", filter);
         return describing_find(&supervisor, &grant);
+}
+
+static struct description *find(const char *filter)
+{
+        return find_of("", filter);
 }
 
 TEST(a_client_gets_the_devices_of_its_own_filter_alone)
@@ -54,24 +68,69 @@ TEST(a_client_gets_the_devices_of_its_own_filter_alone)
         char filter[16];
         supervisor = (struct supervisor){ .options = &no_options };
         assert_null(find(""));
-        learn("", 1, 100);
+        learn("", 1, 96);
         assert_non_null(find(""));
         assert_null(find("0"));
-        learn("0", 2, 100);
+        learn("0", 2, 96);
         assert_ptr_not_equal(find("0"), find(""));
         struct description *before = find("");
-        learn("", 3, 100); /* takes the place of the one before */
+        learn("", 3, 96); /* takes the place of the one before */
         assert_ptr_not_equal(find(""), before);
         assert_non_null(find("0"));
         /* The oldest goes. */
         for (unsigned i = 1; i < DESCRIPTIONS_MAX; i++) {
                 snprintf(filter, sizeof(filter), "%u", i);
-                learn(filter, 4, 100);
+                learn(filter, 4, 96);
         }
         assert_null(find("0"));
         assert_non_null(find(""));
-        learn("more", 5, 100);
+        learn("more", 5, 96);
         assert_null(find(""));
+        describing_fini(&supervisor);
+}
+
+TEST(a_client_gets_no_devices_that_another_clients_worker_has_described)
+{
+        supervisor = (struct supervisor){ .options = &no_options };
+        learn_of("a", "0", 1, 96);
+        assert_null(find("0"));
+        assert_null(find_of("b", "0"));
+        struct description *own = find_of("a", "0");
+        assert_non_null(own);
+        learn_of("b", "0", 2, 96);
+        assert_ptr_equal(find_of("a", "0"), own);
+        assert_ptr_not_equal(find_of("b", "0"), own);
+        /* That of a worker without a client's caches is for all, and the others are not needed. */
+        learn("0", 3, 96);
+        struct description *all = find("0");
+        assert_non_null(all);
+        learn_of("a", "0", 4, 96);
+        assert_ptr_equal(find_of("a", "0"), all);
+        assert_ptr_equal(find_of("b", "0"), all);
+        for (unsigned i = 0; i < 2 * DESCRIPTIONS_MAX; i++) {
+                char owner[16];
+                snprintf(owner, sizeof(owner), "%u", i);
+                learn_of(owner, "0", 5, 96);
+        }
+        assert_ptr_equal(find("0"), all);
+        describing_fini(&supervisor);
+}
+
+TEST(a_description_that_is_not_valid_ends_the_one_before)
+{
+        supervisor = (struct supervisor){ .options = &no_options };
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR;
+        learn("", 1, 96);
+        learn("0", 1, 96);
+        learn("", 1, 100);
+        assert_null(find(""));
+        assert_non_null(find("0"));
+        learn_of("a", "0", 1, 100);
+        assert_non_null(find("0"));
+        learn("", 1, 96);
+        assert_non_null(find(""));
+        log_threshold = before;
         describing_fini(&supervisor);
 }
 
@@ -314,6 +373,9 @@ int main(void)
         signal(SIGPIPE, SIG_IGN);
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_client_gets_the_devices_of_its_own_filter_alone),
+                cmocka_unit_test(
+                        a_client_gets_no_devices_that_another_clients_worker_has_described),
+                cmocka_unit_test(a_description_that_is_not_valid_ends_the_one_before),
                 cmocka_unit_test(a_description_that_is_too_large_or_empty_is_none),
                 cmocka_unit_test(a_slow_client_gets_all_parts_of_one_description),
                 cmocka_unit_test(

@@ -8,13 +8,16 @@
 #include "daemon/supervisor/supervising.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
+#include "proto/info.h"
 #include "session/hello.h"
 
-/* One filter's devices. It stays while a connection is being sent it. */
+/* One filter's devices, as a worker with this owner's caches has described them. It stays while a connection is being
+ * sent it. */
 struct description {
         size_t refs;
         struct buf info;
         char filter[HEALTH_FILTER_MAX];
+        char owner[KEYS_HEX + 1];
 };
 
 static void unref(struct description *d)
@@ -39,26 +42,63 @@ void describing_drop_parts(struct worker *w)
         buf_fini(&w->devices.parts);
 }
 
-void describing_learn(struct supervisor *s, struct worker *w)
+/* Return the number of the description with this filter and this owner; DESCRIPTIONS_MAX: there is none. */
+static size_t find(const struct supervisor *s, const char *filter, const char *owner)
 {
-        struct description **all = s->descriptions, *d = NULL;
-        size_t i = 0;
-        if (!w->devices.undescribed && w->devices.parts.size)
-                d = mem_zalloc(sizeof(*d));
-        if (!d) {
-                describing_drop_parts(w);
+        for (size_t i = 0; i < DESCRIPTIONS_MAX && s->descriptions[i]; i++)
+                if (!strcmp(s->descriptions[i]->filter, filter) &&
+                    !strcmp(s->descriptions[i]->owner, owner))
+                        return i;
+        return DESCRIPTIONS_MAX;
+}
+
+static void forget(struct supervisor *s, size_t i)
+{
+        struct description **all = s->descriptions;
+        if (i == DESCRIPTIONS_MAX)
                 return;
+        unref(all[i]);
+        memmove(&all[i], &all[i + 1], (DESCRIPTIONS_MAX - 1 - i) * sizeof(*all));
+        all[DESCRIPTIONS_MAX - 1] = NULL;
+}
+
+/* Take the parts that the worker has sent; NULL: they are no description. */
+static struct description *take_parts(struct supervisor *s, struct worker *w)
+{
+        struct description *d;
+        if (w->devices.undescribed || !w->devices.parts.size)
+                return NULL;
+        if (info_check(bytes_of(w->devices.parts.data, w->devices.parts.size)) < 0) {
+                log_warn(LOG, "worker %d describes its devices in no valid form", (int)w->pid);
+                forget(s, find(s, w->devices.filter, w->grant.owner));
+                return NULL;
         }
+        d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return NULL;
         d->refs = 1;
         d->info = w->devices.parts;
         w->devices.parts = (struct buf){ 0 };
         buf_shrink(&d->info);
         strcpy(d->filter, w->devices.filter);
+        strcpy(d->owner, w->grant.owner);
+        return d;
+}
+
+void describing_learn(struct supervisor *s, struct worker *w)
+{
+        struct description **all = s->descriptions, *d = NULL;
+        /* The description of a worker without a client's caches does for all. */
+        if (!*w->grant.owner || find(s, w->devices.filter, "") == DESCRIPTIONS_MAX)
+                d = take_parts(s, w);
+        if (!d) {
+                describing_drop_parts(w);
+                return;
+        }
         /* The newest stands first. It takes the place of its predecessor, or else that of the oldest one. */
-        while (i + 1 < DESCRIPTIONS_MAX && all[i] && strcmp(all[i]->filter, d->filter) != 0)
-                i++;
-        unref(all[i]);
-        memmove(&all[1], &all[0], i * sizeof(*all));
+        forget(s, find(s, d->filter, d->owner));
+        unref(all[DESCRIPTIONS_MAX - 1]);
+        memmove(&all[1], &all[0], (DESCRIPTIONS_MAX - 1) * sizeof(*all));
         all[0] = d;
 }
 
@@ -82,10 +122,10 @@ struct description *describing_find(struct supervisor *s, const struct gate_gran
 {
         char filter[HEALTH_FILTER_MAX];
         health_filter(s, grant, filter);
-        for (size_t i = 0; i < DESCRIPTIONS_MAX && s->descriptions[i]; i++)
-                if (!strcmp(s->descriptions[i]->filter, filter))
-                        return s->descriptions[i];
-        return NULL;
+        size_t i = find(s, filter, "");
+        if (i == DESCRIPTIONS_MAX)
+                i = find(s, filter, grant->owner);
+        return i < DESCRIPTIONS_MAX ? s->descriptions[i] : NULL;
 }
 
 /* Put the next part of the description behind the bytes to be sent. */

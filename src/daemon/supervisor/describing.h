@@ -1,6 +1,7 @@
 /* Descriptions of this server's devices, for clients to which they will do instead of a session
- * (FEATURE_DESCRIPTION). They come from workers that have no client yet, so no session can falsify them. The
- * supervisor passes them on as they are, and looks into none.
+ * (FEATURE_DESCRIPTION). They come from workers that have no client yet, so no session can falsify them. But a worker
+ * may have opened a client's caches, so only that client gets its description. The supervisor passes descriptions on
+ * as they are, and checks no more than that they are valid info blocks.
  *
  * A worker's device filter (health_filter) decides which devices its description has. So a client gets the
  * description of a worker with the very filter that its own worker would have. */
@@ -26,7 +27,7 @@ void describing_drop_parts(struct worker *w);
 
 /* Will a description do for the connection with this hello? */
 bool describing_is_wanted(const struct wire_hello *m);
-/* Find the devices of a client with these rights. NULL: no worker has described them, or more than
+/* Find the devices of a client with these rights. NULL: no such worker has described them, or more than
  * DESCRIPTIONS_MAX others since. */
 struct description *describing_find(struct supervisor *s, const struct gate_grant *grant);
 /* Begin to send the description: the answer to the hello, and its parts. 1: all is sent; 0: the connection's next
