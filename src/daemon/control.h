@@ -55,8 +55,8 @@ enum control_kind {
         CONTROL_CALLS = 'A',
         /* Before CONTROL_READY: a part of the devices' descriptions (daemon/supervisor/describing.h). */
         CONTROL_DEVICES = 'Y',
-        /* The backend is open. Text: number of devices, and a line with number and name of each
-         * device that can be checked (backend_ops.device.label). */
+        /* The backend is open. Text: number of devices, number of bytes that CONTROL_DEVICES had in all, and a line
+         * with number and name of each device that can be checked (backend_ops.device.label). */
         CONTROL_READY = 'R',
         /* The backend can't be opened, and the worker ends. Text: the reason, for the client and
          * the log. */

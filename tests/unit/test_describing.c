@@ -27,8 +27,9 @@ static struct supervisor supervisor;
 static const struct config_options no_options;
 
 /* A worker with this device filter and this owner's caches sends `size` bytes that begin with `first`, and is ready.
- * A size that 8 divides makes valid info blocks. */
-static void learn_of(const char *owner, const char *filter, uint8_t first, size_t size)
+ * It says that they are `told` bytes. A size that 8 divides makes valid info blocks. */
+static void learn_part(const char *owner, const char *filter, uint8_t first, size_t size,
+                       size_t told)
 {
         static struct control c;
         struct worker w = { 0 };
@@ -41,8 +42,13 @@ static void learn_of(const char *owner, const char *filter, uint8_t first, size_
                 describing_receive(&w, &c);
                 c.data[0] = 0;
         }
-        describing_learn(&supervisor, &w);
+        describing_learn(&supervisor, &w, told);
         describing_drop_parts(&w);
+}
+
+static void learn_of(const char *owner, const char *filter, uint8_t first, size_t size)
+{
+        learn_part(owner, filter, first, size, size);
 }
 
 static void learn(const char *filter, uint8_t first, size_t size)
@@ -131,6 +137,20 @@ TEST(a_description_that_is_not_valid_ends_the_one_before)
         learn("", 1, 96);
         assert_non_null(find(""));
         log_threshold = before;
+        describing_fini(&supervisor);
+}
+
+TEST(a_description_that_did_not_come_whole_is_none)
+{
+        supervisor = (struct supervisor){ .options = &no_options };
+        learn_part("", "", 1, 96, 104);
+        assert_null(find(""));
+        learn_part("", "", 1, 96, 0);
+        assert_null(find(""));
+        learn("", 1, 96);
+        struct description *whole = find("");
+        learn_part("", "", 1, WIRE_DESCRIPTION_PART, 2 * WIRE_DESCRIPTION_PART);
+        assert_ptr_equal(find(""), whole);
         describing_fini(&supervisor);
 }
 
@@ -376,6 +396,7 @@ int main(void)
                 cmocka_unit_test(
                         a_client_gets_no_devices_that_another_clients_worker_has_described),
                 cmocka_unit_test(a_description_that_is_not_valid_ends_the_one_before),
+                cmocka_unit_test(a_description_that_did_not_come_whole_is_none),
                 cmocka_unit_test(a_description_that_is_too_large_or_empty_is_none),
                 cmocka_unit_test(a_slow_client_gets_all_parts_of_one_description),
                 cmocka_unit_test(

@@ -62,11 +62,11 @@ static void forget(struct supervisor *s, size_t i)
         all[DESCRIPTIONS_MAX - 1] = NULL;
 }
 
-/* Take the parts that the worker has sent; NULL: they are no description. */
-static struct description *take_parts(struct supervisor *s, struct worker *w)
+/* Take the parts that the worker has sent, with so many bytes; NULL: they are no description. */
+static struct description *take_parts(struct supervisor *s, struct worker *w, size_t size)
 {
         struct description *d;
-        if (w->devices.undescribed || !w->devices.parts.size)
+        if (w->devices.undescribed || !size || w->devices.parts.size != size)
                 return NULL;
         if (info_check(bytes_of(w->devices.parts.data, w->devices.parts.size)) < 0) {
                 log_warn(LOG, "worker %d describes its devices in no valid form", (int)w->pid);
@@ -85,12 +85,12 @@ static struct description *take_parts(struct supervisor *s, struct worker *w)
         return d;
 }
 
-void describing_learn(struct supervisor *s, struct worker *w)
+void describing_learn(struct supervisor *s, struct worker *w, size_t size)
 {
         struct description **all = s->descriptions, *d = NULL;
         /* The description of a worker without a client's caches does for all. */
         if (!*w->grant.owner || find(s, w->devices.filter, "") == DESCRIPTIONS_MAX)
-                d = take_parts(s, w);
+                d = take_parts(s, w, size);
         if (!d) {
                 describing_drop_parts(w);
                 return;

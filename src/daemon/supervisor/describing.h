@@ -9,6 +9,7 @@
 #define SPANCL_DAEMON_DESCRIBING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct control;
 struct description;
@@ -20,8 +21,8 @@ struct worker;
 
 /* A worker that is not ready yet sends a part of its description. */
 void describing_receive(struct worker *w, const struct control *c);
-/* It is ready: keep its description. */
-void describing_learn(struct supervisor *s, struct worker *w);
+/* It is ready, and says that its description has so many bytes: keep the description, if it came whole. */
+void describing_learn(struct supervisor *s, struct worker *w, size_t size);
 /* Free the parts that a worker has sent. */
 void describing_drop_parts(struct worker *w);
 

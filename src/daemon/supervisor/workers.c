@@ -497,15 +497,16 @@ void worker_read(struct supervisor *s, struct worker *w)
                 if (c.kind == CONTROL_DEVICES)
                         describing_receive(w, &c);
                 if (c.kind == CONTROL_READY) {
-                        log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid,
-                                 strtoul((const char *)c.data, NULL, 10));
+                        char *end;
+                        unsigned long count = strtoul((const char *)c.data, &end, 10);
+                        log_info(LOG, "worker %d is ready, %lu device(s)", (int)w->pid, count);
                         w->state = WORKER_WARM;
                         w->ready_by_ns = grant_is_same(&w->grant, usual(s))
                                                  ? UINT64_MAX
                                                  : now + UNCLAIMED_MS * MS;
                         w->open = is_open(w->pid); /* before it has a client */
                         health_learn(s, (const char *)c.data);
-                        describing_learn(s, w);
+                        describing_learn(s, w, *end == ' ' ? strtoul(end, NULL, 10) : 0);
                         s->starts.crashes = 0;
                         pending_serve_waiting(s);
                         workers_provide_at(s, UINT64_MAX); /* at once, if some still wait */

@@ -112,40 +112,52 @@ bool worker_shut_in(const struct config_options *o, const char *scratch_dir, con
         return known && sandbox_enter(&user, o, scratch_dir, *cache ? cache : NULL, ret_refusals);
 }
 
-/* Send the descriptions of the devices in parts. The supervisor may take some time to receive them. */
-static void send_devices(struct server_loop *l)
+/* Send a message; wait for room if the supervisor takes some time to receive the ones before. Errors as
+ * control_send. */
+static int send_patiently(enum control_kind kind, struct bytes data)
 {
         enum { PATIENCE_MS = 10000 };
-        auto_clean(buf_fini) struct buf all = { 0 };
         struct pollfd room = { .fd = CONTROL_FD, .events = POLLOUT };
+        int r;
+        do
+                r = control_send(CONTROL_FD, kind, data, -1);
+        while (r == SP_E_AGAIN && poll(&room, 1, PATIENCE_MS) > 0);
+        return r;
+}
+
+/* Send the descriptions of the devices in parts. Returns the number of their bytes, of which some are missing after a
+ * failure; 0: there are none. */
+static size_t send_devices(struct server_loop *l)
+{
+        auto_clean(buf_fini) struct buf all = { 0 };
         int r = server_loop_describe(l, &all);
         if (!r && all.size > WIRE_DESCRIPTION_MAX)
                 r = SP_E_LIMIT;
-        for (size_t at = 0; at < all.size && !r;) {
-                size_t left = all.size - at;
-                size_t part = left < WIRE_DESCRIPTION_PART ? left : WIRE_DESCRIPTION_PART;
-                r = control_send(CONTROL_FD, CONTROL_DEVICES, bytes_of(all.data + at, part), -1);
-                if (!r)
-                        at += part;
-                else if (r == SP_E_AGAIN && poll(&room, 1, PATIENCE_MS) > 0)
-                        r = 0;
+        size_t size = r < 0 ? 0 : all.size, part;
+        for (size_t at = 0; at < size && !r; at += part) {
+                part = size - at < WIRE_DESCRIPTION_PART ? size - at : WIRE_DESCRIPTION_PART;
+                r = send_patiently(CONTROL_DEVICES, bytes_of(all.data + at, part));
         }
         if (r < 0 && r != SP_E_LINK)
                 log_warn(LOG, "clients can't list the devices without a session: %s",
                          status_text(r));
+        return size;
 }
 
-/* Send the number of devices, and the label of each. */
-static void report_ready(struct server_loop *l)
+/* Send the numbers of devices and of bytes that describe them, and the label of each device. */
+static void report_ready(struct server_loop *l, size_t described)
 {
         enum { NAME_MAX_SHOWN = 64 };
         char text[CONTROL_MAX / 2], name[NAME_MAX_SHOWN];
         unsigned number, count = server_loop_devices(l);
-        size_t n = (size_t)snprintf(text, sizeof(text), "%u", count);
+        size_t n = (size_t)snprintf(text, sizeof(text), "%u %zu", count, described);
         for (unsigned i = 0; i < count && n + sizeof(name) + 16 < sizeof(text); i++)
                 if (server_loop_label(l, i, &number, name, sizeof(name)))
                         n += (size_t)snprintf(text + n, sizeof(text) - n, "\n%u %s", number, name);
-        send_text(CONTROL_READY, text);
+        int r = send_patiently(CONTROL_READY, bytes_str(text));
+        if (r < 0 && r != SP_E_LINK)
+                log_warn(LOG, "the supervisor does not learn that this worker is ready: %s",
+                         status_text(r));
 }
 
 static int open_backend(struct worker *w, const struct config_options *o, const char *scratch_dir)
@@ -174,8 +186,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         const char *devices = config_option_text(o, CONFIG_devices);
         switch (r) {
         case 0:
-                send_devices(w->loop);
-                report_ready(w->loop);
+                report_ready(w->loop, send_devices(w->loop));
                 return 0;
         case SP_E_NODEV:
                 if (*devices)
