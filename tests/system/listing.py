@@ -2,11 +2,14 @@
 """listing.py BUILD [NAME...]: claims about programs that list the devices of several servers and use some of them.
 Each function is one claim."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import claims
 from claims import wait_for
@@ -123,6 +126,30 @@ def one_server_has_its_session_at_once():
         assert program.count == 2 and have_begun([s], [1]) and listings(s) == 0
         assert program.use(0) == "ok" and have_begun([s], [1])
         program.leave()
+
+
+def found(*all_):
+    """Where a program finds these servers."""
+    folder = tempfile.TemporaryDirectory()
+    records = [json.dumps({"name": f"server {i}", "addresses": ["127.0.0.1"], "port": s.ports[0]})
+               for i, s in enumerate(all_)]
+    Path(folder.name, "servers").write_text("\n".join(records) + "\n")
+    return folder, {"SPANCL_DISCOVERY": f"file:{folder.name}/servers", "SPANCL_DISCOVERY_WAIT": "60000"}
+
+
+def one_found_server_has_its_session_at_once_and_several_are_listed():
+    with several(2) as (all_, _):
+        for servers in (all_[:1], all_):
+            folder, more = found(*servers)
+            one = len(servers) == 1
+            # A server inside the process, so that the program does not try the default.
+            with folder, Lister("in-process:reference", **more) as program:
+                assert program.count == 2 + 2 * len(servers)
+                assert [listings(s) for s in all_] == ([0, 0] if one else [1, 1])
+                assert have_begun(all_, [1, 0])
+                if one:
+                    assert program.use(2) == "ok" and have_begun(all_, [1, 0])
+                program.leave()
 
 
 def sessions_begin_at_once_if_they_never_end():

@@ -10,7 +10,7 @@ struct io_connect;
 /* Do the descriptions of the devices of configured servers do, for now? Not if only one of them is remote. Its devices
  * will be used, and then a session at once costs a connection less. */
 bool servers_describe(struct client *c) REQUIRES(client_held);
-/* The same for one server that was found. `s` is a session with it that begins. */
+/* The same for one server that was found, perhaps as the only one. `s` is a session with it that begins. */
 bool server_describes(const struct server *s) REQUIRES(client_held);
 
 /* The server is connected, and has described its devices: make them. The caller frees what `at` has of them.
