@@ -523,6 +523,32 @@ TEST(a_server_that_describes_one_of_its_devices_by_nothing_has_none)
         log_threshold = before;
 }
 
+/* A server that has answered is lost while the client waits for the others: its next session is one server more. */
+TEST(a_session_may_begin_while_other_servers_have_not_answered)
+{
+        enum log_level before = log_threshold;
+        unsigned lost = 0;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 200; seed++) {
+                cl_device_id devices[16];
+                cl_uint count;
+                struct sim *sim = sim_new(&(struct sim_params){ .seed = seed,
+                                                                .servers = 4,
+                                                                .delay_ns = 1000000,
+                                                                .reconnect_ns = 1,
+                                                                .cut_chance = 100,
+                                                                .cuts = 4 });
+                cl_int r = clGetDeviceIDs(sim_platform(sim), CL_DEVICE_TYPE_CUSTOM, 16, devices,
+                                          &count);
+                assert_true(r == CL_SUCCESS || r == CL_DEVICE_NOT_FOUND);
+                for (cl_uint i = 0; r == CL_SUCCESS && i < count; i++)
+                        lost += !is_available(devices[i]);
+                sim_free(sim);
+        }
+        assert_true(lost > 20);
+        log_threshold = before;
+}
+
 TEST(an_application_that_watches_a_described_device_hears_of_its_loss)
 {
         enum log_level before = log_threshold;
@@ -710,6 +736,7 @@ int main(void)
                 cmocka_unit_test(
                         a_server_may_be_started_anew_or_be_gone_after_it_has_described_its_devices),
                 cmocka_unit_test(a_server_that_describes_one_of_its_devices_by_nothing_has_none),
+                cmocka_unit_test(a_session_may_begin_while_other_servers_have_not_answered),
                 cmocka_unit_test(an_application_that_watches_a_described_device_hears_of_its_loss),
                 cmocka_unit_test(a_lost_server_fails_its_commands_and_no_others),
                 cmocka_unit_test(sessions_that_are_open_compute_on_while_their_server_drains),
