@@ -26,15 +26,15 @@ SYSTEM = "systemd-sysv", "dbus", "libpam-systemd", "pocl-opencl-icd", "ocl-icd-l
 PACKAGES = "libspancl1", "libspancl-tls", "spancl-cli", "spancld"
 PROGRAM = "bench_opencl"
 INIT = """#!/bin/busybox sh
-busybox mkdir -p /dev /root
+busybox mkdir -p /dev /mnt
 busybox mount -t devtmpfs dev /dev
 for module in $(busybox cat /modules/order); do
         busybox insmod /modules/$module
 done
 until [ -b /dev/vda ]; do busybox usleep 10000; done
-busybox mount -t ext4 -o noatime /dev/vda /root
-busybox mount --move /dev /root/dev
-exec busybox switch_root /root /sbin/init
+busybox mount -t ext4 -o noatime /dev/vda /mnt
+busybox mount --move /dev /mnt/dev
+exec busybox switch_root /mnt /sbin/init
 """
 UNIT = """[Unit]
 Description=Claims about the service
