@@ -281,6 +281,8 @@ void program_run(struct sim *sim, const struct program_params *params)
                 actions[rng_below(&p.rng, array_size(actions))](&p);
                 if (params->ahead && rng_chance(&p.rng, 40))
                         program_finish(&p, program_any_queue(&p));
+                if (params->ahead && rng_chance(&p.rng, 30))
+                        program_query(&p);
                 if (rng_chance(&p.rng, 3))
                         program_finish_all(&p);
                 if (params->check_each)

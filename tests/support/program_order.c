@@ -149,6 +149,15 @@ void program_wait(struct program *p, cl_uint count, const cl_event *events)
                                 a->waited |= a->event == events[k];
 }
 
+void program_query(struct program *p)
+{
+        cl_event e = p->recent[rng_below(&p->rng, RECENT)];
+        cl_int status;
+        if (e)
+                ok(p, clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                                     NULL));
+}
+
 static void drop_accesses(struct program *p)
 {
         for (unsigned i = 0; i < p->root_count; i++) {

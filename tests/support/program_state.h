@@ -194,6 +194,9 @@ void program_compare_pending(struct program *p);
 void program_finish(struct program *p, struct queue *q);
 void program_wait(struct program *p, cl_uint count, const cl_event *events);
 
+/* Query the status of an event. Commands may still wait for user events: a query never does. */
+void program_query(struct program *p);
+
 /* Finish all commands and check every read. */
 void program_finish_all(struct program *p);
 

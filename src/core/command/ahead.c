@@ -21,11 +21,16 @@ static bool is_visible(const struct _cl_context *x) REQUIRES(client_held)
                !list_empty(&x->svm_chunks) || !list_empty(&x->client->transfers.outgoing);
 }
 
+static bool has_any(const struct _cl_context *x)
+{
+        return x->ahead.count || x->ahead.late;
+}
+
 /* Several threads that wait in turn are independent of each other, but all commands of a context stand behind what is
  * ahead. */
 static bool is_of_one_thread(cl_context x) REQUIRES(client_held)
 {
-        if (x->ahead.count && !thread_is_self(x->ahead.thread))
+        if (has_any(x) && !thread_is_self(x->ahead.thread))
                 x->ahead.never = true;
         x->ahead.thread = thread_self();
         return !x->ahead.never;
@@ -47,7 +52,11 @@ static bool is_ours(const struct _cl_event *e)
 
 bool ahead_may_finish(cl_command_queue q)
 {
+        const struct _cl_event *last = map_get(&q->context->client->events.pending, q->last_event);
         if (!may_be_ahead(q) || server_fails(q->device->server))
+                return false;
+        /* A command buffer of several queues: its event follows commands of them all. */
+        if (last && (last->queue != q || last->many_queues))
                 return false;
         /* Those before an earlier wait that is ahead were looked at then. */
         for (struct list *l = q->commands.prev; l != &q->commands; l = l->prev) {
@@ -71,29 +80,30 @@ bool ahead_may_wait(cl_event e)
 void ahead_add(cl_event e)
 {
         cl_context x = e->context;
+        cl_command_queue q = e->queue;
+        server_kick(e->server);
         if (e->ahead.since_ns)
                 return;
+        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
+                server_ask_clock(e->server);
         e->ahead.since_ns = client_now_ns(x->client);
         e->ahead.stamp = ++x->ahead.stamp;
         list_append(&x->ahead.events, &e->ahead.link);
         x->ahead.count++;
-        e->queue->ahead_ns = e->ahead.since_ns;
-        if (e->id > e->queue->ahead_last)
-                e->queue->ahead_last = e->id;
+        q->ahead_ns = e->ahead.since_ns;
+        if (e->id > q->ahead_last)
+                q->ahead_last = e->id;
 }
 
-/* A server reports the end of each command that the client watches, which costs both some microseconds. So only some
- * waits in a round trip have an event that is watched. */
-bool ahead_leave(cl_command_queue q)
+/* Did an event of the queue come to be ahead just now? A server reports the end of each command that the client
+ * watches, which costs both some microseconds. So only some waits in a round trip have an event that is watched. */
+static bool is_soon(const struct _cl_command_queue *q) REQUIRES(client_held)
 {
-        cl_context x = q->context;
-        uint64_t rtt = q->device->server->clock.rtt_ns, now = client_now_ns(x->client);
-        uint64_t interval = rtt / WATCHES < watch_ns ? watch_ns : rtt / WATCHES;
-        bool other = x->ahead.late && x->ahead.late != q;
-        if (other || !queue_in_order(q) || !q->ahead_ns || now - q->ahead_ns >= interval)
-                return false;
-        x->ahead.late = q;
-        return true;
+        uint64_t interval = q->device->server->clock.rtt_ns / WATCHES;
+        if (interval < watch_ns)
+                interval = watch_ns;
+        return queue_in_order(q) && q->ahead_ns &&
+               client_now_ns(q->context->client) - q->ahead_ns < interval;
 }
 
 int ahead_catch_up(cl_context x)
@@ -104,17 +114,29 @@ int ahead_catch_up(cl_context x)
                 return 0;
         x->ahead.late = NULL;
         int r = queue_watch(q, &last);
-        if (r == SP_E_GONE)
+        if (r == SP_E_GONE) /* its commands fail, and with them what waits for them */
                 return 0;
         if (r < 0 || !last)
                 return r;
-        if (last->watched) {
-                last->ahead.finish |= last->queue == q && !last->many_queues;
-                ahead_add(last);
-        }
+        last->ahead.finish = true;
+        ahead_add(last);
         event_unhold(last);
-        server_kick(q->device->server);
         return 0;
+}
+
+int ahead_finish(cl_command_queue q)
+{
+        cl_context x = q->context;
+        int r = x->ahead.late == q ? 0 : ahead_catch_up(x);
+        if (r < 0)
+                return r;
+        x->ahead.late = q;
+        if (is_soon(q))
+                server_kick(q->device->server);
+        else
+                r = ahead_catch_up(x);
+        ahead_limit(x);
+        return r;
 }
 
 /* The oldest event that will complete some time; NULL: none. */
@@ -201,7 +223,7 @@ static cl_context unsettled(struct client *c) REQUIRES(client_held)
 {
         list_each(x, client_contexts(c), struct _cl_context, link)
         {
-                if ((x->ahead.count || x->ahead.late) && !x->ahead.ended)
+                if (has_any(x) && !x->ahead.ended)
                         return x;
         }
         return NULL;
@@ -293,7 +315,7 @@ void ahead_done(cl_event e)
 void ahead_failed(cl_command_queue q, cl_int status)
 {
         char text[128];
-        if (!q->context->ahead.count)
+        if (!has_any(q->context))
                 return;
         snprintf(text, sizeof(text),
                  "a command failed (%d) behind a wait that had returned (SPANCL_FINISH=optimistic)",

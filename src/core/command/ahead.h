@@ -13,12 +13,12 @@ bool ahead_may_finish(cl_command_queue q) REQUIRES(client_held);
 /* May a wait for this event? A complete one may. */
 bool ahead_may_wait(cl_event e) REQUIRES(client_held);
 
-/* e, watched and not complete, counts as waited for. */
+/* e, watched and not complete, counts as waited for. Its message is sent soon. */
 void ahead_add(cl_event e) REQUIRES(client_held);
 
-/* Leave a clFinish of the queue for later, because another one's event came to be ahead just now. False: its own event
- * has to. */
-bool ahead_leave(cl_command_queue q) REQUIRES(client_held);
+/* clFinish of a queue that may return early. Its event is ahead now, or is left for later (`late`) because another one
+ * of the queue came to be ahead just now. SP_E_NOMEM. */
+SP_NODISCARD int ahead_finish(cl_command_queue q) REQUIRES(client_held);
 /* The event of the clFinish that was left is ahead now. SP_E_NOMEM. */
 SP_NODISCARD int ahead_catch_up(cl_context x) REQUIRES(client_held);
 
@@ -36,11 +36,12 @@ void ahead_failed(cl_command_queue q, cl_int status) REQUIRES(client_held);
 /* Have the next commands of the queue come after the context's events that are ahead. SP_E_NOMEM, SP_E_GONE. */
 SP_NODISCARD int ahead_order(cl_command_queue q) REQUIRES(client_held);
 
-/* Is there anything that the queue's next command has to come after? */
+/* Is there anything that the queue's next command has to come after? A clFinish that was left has to be seen to before
+ * a command of its own queue, too, if that may wait for a user event: its event would then stand for both. */
 static inline bool ahead_is_due(const struct _cl_command_queue *q)
 {
         const struct _cl_context *x = q->context;
-        return (x->ahead.late && x->ahead.late != q) ||
+        return (x->ahead.late && (x->ahead.late != q || x->ahead.user_events)) ||
                (x->ahead.count && q->ahead_seen != x->ahead.stamp);
 }
 

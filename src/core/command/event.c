@@ -566,11 +566,8 @@ static bool wait_ahead(cl_uint count, const cl_event *events) REQUIRES(client_he
         for (cl_uint i = 0; i < count; i++) {
                 if (event_is_done(events[i]))
                         continue;
-                if (events[i]->queue->properties & CL_QUEUE_PROFILING_ENABLE)
-                        server_ask_clock(events[i]->server);
                 events[i]->ahead.waited = true;
                 ahead_add(events[i]);
-                server_kick(events[i]->server);
         }
         ahead_limit(events[0]->context);
         return true;

@@ -383,43 +383,16 @@ bool queues_idle(cl_context x)
         return true;
 }
 
-/* Count all commands as waited for. The caller holds the queue. */
-static cl_int finish_ahead(cl_command_queue q) REQUIRES(client_held)
-{
-        cl_event last;
-        if (is_known_complete(q))
-                return CL_SUCCESS;
-        if (ahead_leave(q)) {
-                server_kick(q->device->server);
-                ahead_limit(q->context);
-                return CL_SUCCESS;
-        }
-        int r = ahead_catch_up(q->context);
-        if (r == 0)
-                r = queue_watch(q, &last);
-        if (r < 0 || !last)
-                return status_to_cl(r);
-        if (!last->watched || last->queue != q || last->many_queues) {
-                event_unhold(last);
-                return wait_all(q);
-        }
-        if (q->properties & CL_QUEUE_PROFILING_ENABLE)
-                server_ask_clock(q->device->server);
-        last->ahead.finish = true;
-        ahead_add(last);
-        event_unhold(last);
-        server_kick(q->device->server);
-        ahead_limit(q->context);
-        return CL_SUCCESS;
-}
-
 cl_int queue_finish(cl_command_queue q)
 {
         queue_hold(q);
-        bool ahead = ahead_may_finish(q);
-        cl_int status = ahead ? finish_ahead(q) : wait_all(q);
-        if (!ahead)
+        cl_int status = CL_SUCCESS;
+        if (!ahead_may_finish(q)) {
+                status = wait_all(q);
                 views_waited(q->context);
+        } else if (!is_known_complete(q)) {
+                status = status_to_cl(ahead_finish(q));
+        }
         if (status == CL_SUCCESS)
                 status = queue_take_error(q);
         queue_unhold(q);
