@@ -208,9 +208,10 @@ static void end(struct program *p)
                 program_compare_pending(p);
         }
         sim_run(p->sim, 1000);
-        /* Open commands complete when their session is over. */
-        for (unsigned n = 0;
-             p->params->restart && p->callbacks_called != p->callbacks_asked && n < 100000; n++)
+        /* Open commands complete when their session is over. A clFinish that returned early did not wait for that. */
+        for (unsigned n = 0; (p->params->restart || p->params->ahead) &&
+                             p->callbacks_called != p->callbacks_asked && n < 100000;
+             n++)
                 sim_run(p->sim, 1000000);
         /* Also of what failed; without memory one may be lost, which is logged. */
         if (p->callbacks_called != p->callbacks_asked && !p->params->no_memory)
