@@ -295,10 +295,28 @@ int ahead_order(cl_command_queue q)
         return r;
 }
 
+/* e failed, so it tells nothing of the commands before it, for which it stood: they take its place. */
+static void replace(cl_event e) REQUIRES(client_held)
+{
+        list_each(before, &e->queue->commands, struct _cl_event, queue_link)
+        {
+                if (before->id >= e->id)
+                        break;
+                if (before->ahead.since_ns || event_watch(before) < 0 || !before->watched)
+                        continue;
+                before->ahead.since_ns = e->ahead.since_ns;
+                before->ahead.stamp = e->ahead.stamp;
+                list_append(&e->ahead.link, &before->ahead.link); /* in front of it */
+                e->context->ahead.count++;
+        }
+}
+
 void ahead_done(cl_event e)
 {
         cl_context x = e->context;
         cl_command_queue q = e->queue;
+        if (e->ahead.finish && e->status < 0)
+                replace(e);
         list_remove(&e->ahead.link);
         x->ahead.count--;
         e->ahead.since_ns = 0;
