@@ -69,21 +69,28 @@ int hello_put_part(struct buf *b, const struct wire_description *m)
         return finish(b, start, r < 0 ? r : wire_put_description(b, m));
 }
 
+int hello_put_next_part(struct buf *b, struct bytes info, size_t *at, uint64_t sessions)
+{
+        size_t left = info.size - *at;
+        size_t part = left < WIRE_DESCRIPTION_PART ? left : WIRE_DESCRIPTION_PART;
+        const uint8_t *p = info.data;
+        const struct wire_description m = {
+                .sessions = sessions,
+                .left = left - part,
+                .devices = bytes_of(p ? p + *at : NULL, part),
+        };
+        *at += part;
+        return hello_put_part(b, &m);
+}
+
 int hello_put_devices(struct buf *b, struct bytes info, uint64_t sessions)
 {
-        const uint8_t *p = info.data;
         size_t start = b->size, at = 0;
         int r = info.size > WIRE_DESCRIPTION_MAX ? SP_E_LIMIT : 0;
         if (r < 0)
                 return r;
         do {
-                size_t left = info.size - at;
-                size_t part = left < WIRE_DESCRIPTION_PART ? left : WIRE_DESCRIPTION_PART;
-                r = hello_put_part(b, &(struct wire_description){
-                                              .sessions = sessions,
-                                              .left = left - part,
-                                              .devices = bytes_of(p ? p + at : NULL, part) });
-                at += part;
+                r = hello_put_next_part(b, info, &at, sessions);
         } while (!r && at < info.size);
         if (r < 0)
                 b->size = start;

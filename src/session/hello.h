@@ -50,7 +50,10 @@ struct hello_devices {
         bool begun;
 };
 
-/* Append the exchanges that carry these descriptions. SP_E_NOMEM; SP_E_LIMIT: there are more than
+/* Append the exchange that carries the next part of these descriptions, from byte *at on, which moves on. SP_E_NOMEM. */
+SP_NODISCARD int hello_put_next_part(struct buf *b, struct bytes info, size_t *at,
+                                     uint64_t sessions);
+/* Append all exchanges that carry these descriptions. SP_E_NOMEM; SP_E_LIMIT: there are more than
  * WIRE_DESCRIPTION_MAX bytes. */
 SP_NODISCARD int hello_put_devices(struct buf *b, struct bytes info, uint64_t sessions);
 

@@ -128,21 +128,6 @@ struct description *describing_find(struct supervisor *s, const struct gate_gran
         return i < DESCRIPTIONS_MAX ? s->descriptions[i] : NULL;
 }
 
-/* Put the next part of the description behind the bytes to be sent. */
-static int put_part(struct pending *v)
-{
-        const struct description *d = v->telling.description;
-        size_t left = d->info.size - v->telling.at;
-        size_t part = left < WIRE_DESCRIPTION_PART ? left : WIRE_DESCRIPTION_PART;
-        const struct wire_description m = {
-                .sessions = v->telling.sessions,
-                .left = left - part,
-                .devices = bytes_of(d->info.data + v->telling.at, part),
-        };
-        v->telling.at += part;
-        return hello_put_part(&v->telling.out, &m);
-}
-
 int describing_go_on(struct pending *v)
 {
         struct buf *out = &v->telling.out;
@@ -152,7 +137,8 @@ int describing_go_on(struct pending *v)
                         out->size = v->telling.sent = 0;
                         if (v->telling.at == d->info.size)
                                 return 1;
-                        if (put_part(v) < 0)
+                        if (hello_put_next_part(out, bytes_of(d->info.data, d->info.size),
+                                                &v->telling.at, v->telling.sessions) < 0)
                                 return SP_E_NOMEM;
                 }
                 struct iovec iov = { out->data + v->telling.sent, out->size - v->telling.sent };
