@@ -23,6 +23,17 @@ static struct {
 static bool kept;
 static size_t command_max = 1 << 15, wait_max = 1 << 15, move_max = 1 << 13;
 
+/* How many of the entries that were ever put are still there, and where the i-th of these is, the oldest first. */
+static size_t there(uint64_t ever, size_t max)
+{
+        return ever < max ? (size_t)ever : max;
+}
+
+static size_t place(uint64_t ever, size_t max, size_t i)
+{
+        return (size_t)((ever - there(ever, max) + i) % max);
+}
+
 /* Use about so many bytes. */
 static void limit(uint64_t bytes)
 {
@@ -114,9 +125,10 @@ void journal_move(const struct _cl_mem *root, const struct share *share, const s
 void profile_moved(const struct server *to, uint64_t event, const uint64_t times[3])
 {
         uint64_t now = client_now_ns(to->client);
-        size_t count = journal.move_count < move_max ? (size_t)journal.move_count : move_max;
+        size_t count = there(journal.move_count, move_max);
         for (size_t i = 0; kept && i < count; i++) { /* the newest first */
-                struct journal_move *j = &journal.moves[(journal.move_count - 1 - i) % move_max];
+                struct journal_move *j =
+                        &journal.moves[place(journal.move_count, move_max, count - 1 - i)];
                 if (j->event != event || j->to != to->index)
                         continue;
                 /* The server's times are not to be trusted. */
@@ -132,10 +144,9 @@ void profile_moved(const struct server *to, uint64_t event, const uint64_t times
 void journal_count(struct journal_counts *ret)
 {
         *ret = (struct journal_counts){
-                .commands = journal.command_count < command_max ? (size_t)journal.command_count
-                                                                : command_max,
-                .waits = journal.wait_count < wait_max ? (size_t)journal.wait_count : wait_max,
-                .moves = journal.move_count < move_max ? (size_t)journal.move_count : move_max,
+                .commands = there(journal.command_count, command_max),
+                .waits = there(journal.wait_count, wait_max),
+                .moves = there(journal.move_count, move_max),
         };
         ret->overwritten = journal.command_count - ret->commands + journal.wait_count - ret->waits +
                            journal.move_count - ret->moves;
@@ -143,19 +154,15 @@ void journal_count(struct journal_counts *ret)
 
 const struct journal_command *journal_command_at(size_t i)
 {
-        uint64_t oldest =
-                journal.command_count > command_max ? journal.command_count - command_max : 0;
-        return &journal.commands[(oldest + i) % command_max];
+        return &journal.commands[place(journal.command_count, command_max, i)];
 }
 
 const struct journal_wait *journal_wait_at(size_t i)
 {
-        uint64_t oldest = journal.wait_count > wait_max ? journal.wait_count - wait_max : 0;
-        return &journal.waits[(oldest + i) % wait_max];
+        return &journal.waits[place(journal.wait_count, wait_max, i)];
 }
 
 const struct journal_move *journal_move_at(size_t i)
 {
-        uint64_t oldest = journal.move_count > move_max ? journal.move_count - move_max : 0;
-        return &journal.moves[(oldest + i) % move_max];
+        return &journal.moves[place(journal.move_count, move_max, i)];
 }
