@@ -106,14 +106,21 @@ struct parsed {
         char metadata[32];
 };
 
+/* Begin an object. Another value is left out. */
+static bool opens(struct json *j)
+{
+        if (json_open(j, '{'))
+                return true;
+        json_skip(j);
+        return false;
+}
+
 static void take_args(struct json *j, struct trace_file *f, struct parsed *e)
 {
         bool first = true;
         char member[32], text[TRACE_FILE_NAME_MAX];
-        if (!json_open(j, '{')) {
-                json_skip(j);
+        if (!opens(j))
                 return;
-        }
         while (json_member(j, &first, member, sizeof(member))) {
                 if (!strcmp(member, "bytes"))
                         e->event.bytes = take_number(j);
@@ -205,10 +212,8 @@ static void take_clock(struct json *j, struct trace_file *f)
         bool first = true;
         char member[32], name[TRACE_FILE_NAME_MAX] = "";
         struct trace_file_clock c = { 0 };
-        if (!json_open(j, '{')) {
-                json_skip(j);
+        if (!opens(j))
                 return;
-        }
         while (json_member(j, &first, member, sizeof(member))) {
                 if (!strcmp(member, "server"))
                         take_name(j, name);
@@ -229,10 +234,8 @@ static void take_other(struct json *j, struct trace_file *f)
 {
         bool first = true;
         char member[32], text[TRACE_FILE_NAME_MAX];
-        if (!json_open(j, '{')) {
-                json_skip(j);
+        if (!opens(j))
                 return;
-        }
         while (json_member(j, &first, member, sizeof(member))) {
                 bool one = true;
                 if (!strcmp(member, "dropped"))
