@@ -15,6 +15,7 @@ import claims
 from claims import wait_for
 from security import BUILD, HANG_S, Place, works
 from servers import Servers, children
+from told import Told
 
 LISTER = str(BUILD / "bin/system_lister")
 VENDORS = str(BUILD / "etc/vendors")
@@ -27,35 +28,16 @@ def env_of(where, **more):
             "SPANCL_CONNECT_TIMEOUT": str(HANG_S * 1000), **more}
 
 
-class Lister:
+class Lister(Told):
     """A program that lists devices (lister.c)."""
 
     def __init__(self, where, **more):
-        self.process = subprocess.Popen([LISTER], env=env_of(where, **more), text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
+        super().__init__([LISTER], HANG_S, env=env_of(where, **more))
         self.count = int(self.line())
 
-    def line(self):
-        said = self.process.stdout.readline().strip()
-        assert said, f"the program ended with {self.process.wait(HANG_S)}"
-        return said
-
     def use(self, device):
-        self.process.stdin.write(f"{device}\n")
-        self.process.stdin.flush()
+        self.tell(str(device))
         return self.line()
-
-    def leave(self):
-        self.process.stdin.close()
-        status = self.process.wait(HANG_S)
-        assert status == 0, status
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
 
 
 @contextmanager

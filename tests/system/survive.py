@@ -12,25 +12,21 @@ from pathlib import Path
 
 import claims
 from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for
+from told import Told
 
 ACTOR = str(BUILD / "bin/system_actor")
 
 
-class Actor:
+class Actor(Told):
     """A client that does what it is told (actor.c)."""
 
     def __init__(self, where, *options, prefix=(), stderr=None, **more):
-        env = client_env(where, **{"SPANCL_ON_LOSS": "fail", **more})
-        self.process = subprocess.Popen([*prefix, ACTOR, *options], env=env, text=True, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=stderr)
-
-    def tell(self, words):
-        self.process.stdin.write(words + "\n")
-        self.process.stdin.flush()
+        super().__init__([*prefix, ACTOR, *options], HANG_S, env=client_env(where, **{"SPANCL_ON_LOSS": "fail", **more}),
+                         stderr=stderr)
 
     def answer(self):
-        said = self.process.stdout.readline()
-        assert said.startswith("ok"), f"the client ended with {self.process.wait(HANG_S)}"
+        said = self.line()
+        assert said.startswith("ok"), said
         return said[2:].strip()
 
     def do(self, words):
@@ -39,15 +35,7 @@ class Actor:
 
     def leave(self):
         self.tell("leave")
-        status = self.process.wait(HANG_S)
-        assert status == 0, status
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        super().leave()
 
 
 def anew(s, *options):
