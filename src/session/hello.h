@@ -50,7 +50,7 @@ struct hello_devices {
         bool begun;
 };
 
-/* Append the exchange that carries the next part of these descriptions, from byte *at on, which moves on. SP_E_NOMEM. */
+/* Append the exchange that carries the next part of these descriptions, from byte *at on; moves *at. SP_E_NOMEM. */
 SP_NODISCARD int hello_put_next_part(struct buf *b, struct bytes info, size_t *at,
                                      uint64_t sessions);
 /* Append all exchanges that carry these descriptions. SP_E_NOMEM; SP_E_LIMIT: there are more than
