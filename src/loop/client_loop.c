@@ -12,6 +12,7 @@
 #include "config/variables.h"
 #include "core/link/io.h"
 #include "loop/arena.h"
+#include "loop/attempt.h"
 #include "loop/dial.h"
 #include "loop/lanes.h"
 #include "loop/server_loop.h"
@@ -29,13 +30,9 @@
 
 enum {
         RECEIVE_BUDGET = 4 << 20,
-        TRY_FIRST_MS = 1000,  /* the first try to reach a server again, doubled each time */
-        INSIST_MS = 500,      /* a call that waits for a new session gives up after so many */
         EARLY_MAX = 64 << 10, /* bytes sent behind the hello of a connection that is made again */
         IMPLIED_TIMEOUT_MS =
                 1000, /* for a server that nobody named: programs that need none wait, too */
-        RETRY_REFUSED_MS =
-                10000, /* the longest pause if the server answers, but does not want us */
 };
 
 /* The list that the thread in loop_wait polls, and owns. Room for so many links. */
@@ -63,30 +60,6 @@ struct client_loop {
         struct watch_list watch;
 };
 
-/* A further lane, or lane 0 again, being connected on a thread of its own. */
-struct attach {
-        char *address; /* dial.address */
-        struct client_loop *loop;
-        struct dial_params dial;
-        struct buf
-                early; /* for the first try; a server that refuses would then not always be understood */
-        struct hello_devices devices; /* if the dial asks for them */
-        struct server_loop *local;
-        unsigned lane;
-        uint64_t until_ns; /* it is tried again and again; 0: once */
-        uint64_t begin_ns; /* not before */
-        bool fresh;        /* a new session: each try has an id and a key of its own */
-        bool awaited;      /* that a call waits for */
-        struct lock lock;  /* guards the following */
-        struct condition given_up;
-        bool finished, abandoned;
-        bool hurried;  /* what is waited for may be there now */
-        char *refusal; /* it was awaited in vain: why; NULL: not so far */
-        int status;
-        struct conn *conn;
-        struct dial_reply reply;
-};
-
 struct io_link {
         struct lanes lanes;
         const struct server_spec *spec;
@@ -94,7 +67,7 @@ struct io_link {
         struct server_loop *local;   /* in-process: its engine */
         struct config_local options; /* of that engine */
         char *accelerators;          /* one of them; NULL: none */
-        struct attach *attach;
+        struct attempt *attach;
         struct dial_reply opened;     /* of a later session (loop_open) */
         struct hello_devices devices; /* the server has described them, and there is no session */
         char reached[ADDRESS_MAX];    /* by lane 0; "": not known */
@@ -114,12 +87,6 @@ struct io_link {
 };
 
 /* ---- dialling ------------------------------------------------------------------------------- */
-
-static int dial(struct server_loop *local, const struct dial_params *p, struct conn **ret,
-                struct dial_reply *reply)
-{
-        return local ? server_loop_connect(local, p, ret, reply) : loop_connect(p, ret, reply);
-}
 
 /* The engine for this host's own devices. */
 static int start_local(struct io_link *l, struct dial_reply *reply)
@@ -192,7 +159,7 @@ static void *dial_run(void *arg)
                 .checks = d->loop->checks,
                 .devices = d->at->describe && !l->local ? &d->at->devices : NULL,
         };
-        d->status = dial(l->local, &p, &d->conn, &d->reply);
+        d->status = attempt_dial(l->local, &p, &d->conn, &d->reply);
         return NULL;
 }
 
@@ -299,111 +266,6 @@ static void loop_connect_all(void *user, struct io_connect *all, size_t count)
 /* ---- further lanes, and lane 0 again -------------------------------------------------------- */
 
 static void loop_wake(void *user);
-static void loop_random(void *user, void *out, size_t size);
-
-static void attach_free(struct attach *a)
-{
-        if (a->conn)
-                conn_reset(a->conn); /* the server has attached it */
-        conn_close(a->conn);
-        condition_fini(&a->given_up);
-        lock_fini(&a->lock);
-        buf_fini(&a->early);
-        hello_devices_fini(&a->devices);
-        mem_free(a->address);
-        mem_free(a->refusal);
-        mem_free(a);
-}
-
-struct attach_start {
-        struct attach *attach;
-        atomic_bool *attached;
-};
-
-/* Could it be another time? Else the server has answered, and said no. */
-static bool may_work_later(int status)
-{
-        return status == SP_E_LINK || status == SP_E_REFUSED || status == SP_E_TIMEOUT ||
-               status == SP_E_HOST || status == SP_E_UNREACH;
-}
-
-/* True: the time has come; false: nobody wants it any more. */
-static bool pause_until(struct attach *a, uint64_t until)
-{
-        lock_take(&a->lock);
-        while (!a->abandoned && !a->hurried && clock_now_ns() < until)
-                (void)condition_wait_until(&a->given_up, &a->lock, until);
-        bool abandoned = a->abandoned;
-        a->hurried = false;
-        lock_release(&a->lock);
-        return !abandoned;
-}
-
-/* A try has failed: let the call that waits for the session give up. Not at once: the server may just end the
- * session before this one. */
-static void refuse(struct attach *a, const struct dial_reply *reply)
-{
-        lock_take(&a->lock);
-        if (!a->refusal && !a->abandoned) {
-                a->refusal = mem_strdup(reply->text);
-                loop_wake(a->loop);
-        }
-        lock_release(&a->lock);
-}
-
-static int attach_dial(struct attach *a, struct conn **ret, struct dial_reply *reply)
-{
-        unsigned pause_ms = RETRY_FIRST_MS;
-        unsigned limit_ms = (unsigned)a->dial.timeout_ms;
-        unsigned try_ms = limit_ms < TRY_FIRST_MS || a->awaited ? limit_ms : TRY_FIRST_MS;
-        uint64_t insist_until = clock_now_ns() + INSIST_MS * 1000000ull;
-        if (!pause_until(a, a->begin_ns))
-                return SP_E_GONE;
-        for (;;) {
-                if (a->fresh) {
-                        loop_random(a->loop, a->dial.session_id, sizeof(a->dial.session_id));
-                        loop_random(a->loop, a->dial.key, sizeof(a->dial.key));
-                }
-                /* Not long at first: a way that is not there any more does not answer. */
-                if (a->until_ns)
-                        a->dial.timeout_ms = (int)dial_pause(&try_ms, limit_ms);
-                int r = dial(a->local, &a->dial, ret, reply);
-                a->dial.early.size = 0;
-                bool later = may_work_later(r);
-                if (r == 0 || (!later && !a->fresh) || clock_now_ns() >= a->until_ns)
-                        return r;
-                if (a->awaited && clock_now_ns() >= insist_until)
-                        refuse(a, reply);
-                unsigned ms = dial_pause(&pause_ms, later ? RETRY_MAX_MS : RETRY_REFUSED_MS);
-                if (!pause_until(a, clock_now_ns() + ms * 1000000ull))
-                        return r;
-                a->dial.generation += !a->fresh;
-        }
-}
-
-static void *attach_run(void *arg)
-{
-        struct attach_start start = *(struct attach_start *)arg;
-        struct attach *a = start.attach;
-        mem_free(arg);
-        struct conn *conn = NULL;
-        struct dial_reply reply;
-        int status = attach_dial(a, &conn, &reply);
-        lock_take(&a->lock);
-        a->finished = true;
-        a->status = status;
-        a->conn = conn;
-        a->reply = reply;
-        bool abandoned = a->abandoned;
-        if (!abandoned) { /* else the link is gone, and the loop may be */
-                atomic_store(start.attached, true);
-                loop_wake(a->loop);
-        }
-        lock_release(&a->lock);
-        if (abandoned)
-                attach_free(a);
-        return NULL;
-}
 
 struct attach_when {
         uint64_t begin_ns, until_ns;
@@ -415,18 +277,15 @@ struct attach_when {
 static int start_attach(struct client_loop *loop, struct io_link *l, unsigned lane,
                         uint64_t generation, struct attach_when when)
 {
-        struct attach *a = mem_zalloc(sizeof(*a));
-        struct attach_start *start = mem_alloc(sizeof(*start));
+        struct attempt *a = mem_zalloc(sizeof(*a));
         if (a && l->spec->address) /* the thread may outlive the link */
                 a->address = mem_strdup(l->spec->address);
-        if (!a || !start || (l->spec->address && !a->address)) {
-                if (a)
-                        mem_free(a->address);
+        if (!a || (l->spec->address && !a->address)) {
                 mem_free(a);
-                mem_free(start);
                 return SP_E_NOMEM;
         }
         a->loop = loop;
+        a->attached = &l->attached;
         a->local = l->local;
         a->lane = lane;
         a->begin_ns = when.begin_ns;
@@ -454,11 +313,9 @@ static int start_attach(struct client_loop *loop, struct io_link *l, unsigned la
         /* Without memory it takes a round trip more. */
         if (!lane && generation && session_early(l->lanes.session, EARLY_MAX, &a->early) == 0)
                 a->dial.early = bytes_of(a->early.data, a->early.size);
-        *start = (struct attach_start){ a, &l->attached };
-        int r = thread_start(NULL, true, attach_run, start);
+        int r = attempt_begin(a);
         if (r < 0) {
-                mem_free(start);
-                attach_free(a);
+                attempt_free(a);
                 return r;
         }
         l->attach = a;
@@ -538,7 +395,7 @@ static void loop_widen(void *user, struct io_link *l, struct lock *lock)
 /* The lane is connected, or could not be. */
 static int attach_finish(struct io_link *l)
 {
-        struct attach *a = l->attach;
+        struct attempt *a = l->attach;
         unsigned lane = a->lane;
         /* The thread still holds the lock for a moment. */
         lock_take(&a->lock);
@@ -552,13 +409,13 @@ static int attach_finish(struct io_link *l)
                 l->opened = a->reply;
                 l->devices = a->devices;
                 a->devices = (struct hello_devices){ 0 };
-                attach_free(a);
+                attempt_free(a);
                 return 0;
         }
         if (r >= 0)
                 r = lane_up(l, lane, conn, &a->reply);
         else
-                log_at(lane || may_work_later(r) ? LOG_INFO : LOG_ERROR, "client", "%s%s",
+                log_at(lane || attempt_may_work_later(r) ? LOG_INFO : LOG_ERROR, "client", "%s%s",
                        lane > 1 ? "one lane less: " : "", a->reply.text);
         if (r == 0)
                 link_pack(&l->lanes.links[lane], a->reply.features, a->loop->compression);
@@ -574,9 +431,9 @@ static int attach_finish(struct io_link *l)
                 r = session_resume(l->lanes.session, a->dial.generation);
         if (r >= 0 && !lane)
                 watch_address(a->loop, l);
-        else if (lane && may_work_later(r))
+        else if (lane && attempt_may_work_later(r))
                 r = SP_E_LINK; /* as any connection that is lost: the session goes on over new ones */
-        attach_free(a);
+        attempt_free(a);
         if (r >= 0 && lane)
                 attach_next(l, lane);
         return lane <= 1 ? r : 0;
@@ -584,16 +441,10 @@ static int attach_finish(struct io_link *l)
 
 static void attach_abandon(struct io_link *l)
 {
-        struct attach *a = l->attach;
+        struct attempt *a = l->attach;
         if (!a)
                 return;
-        lock_take(&a->lock);
-        bool finished = a->finished;
-        a->abandoned = true;
-        condition_signal(&a->given_up);
-        lock_release(&a->lock);
-        if (finished)
-                attach_free(a);
+        attempt_abandon(a);
         atomic_store(&l->attached, false);
         l->attach = NULL;
 }
@@ -675,14 +526,8 @@ static void loop_describe(void *user, const struct io_link *l, char *ret, size_t
 
 static const char *loop_refused(void *user, const struct io_link *l)
 {
-        struct attach *a = l->attach;
         (void)user;
-        if (!a)
-                return NULL;
-        lock_take(&a->lock);
-        const char *refusal = a->refusal;
-        lock_release(&a->lock);
-        return refusal;
+        return l->attach ? attempt_refusal(l->attach) : NULL;
 }
 
 /* ---- moving bytes --------------------------------------------------------------------------- */
@@ -829,12 +674,8 @@ static void check_addresses(struct client_loop *loop, struct io_link *const *lin
                         log_info("client", "%s: this host's address is gone", l->spec->name);
                         l->status = SP_E_LINK;
                 }
-                if (!l->attach)
-                        continue;
-                lock_take(&l->attach->lock);
-                l->attach->hurried = true;
-                condition_signal(&l->attach->given_up);
-                lock_release(&l->attach->lock);
+                if (l->attach)
+                        attempt_hurry(l->attach);
         }
 }
 
