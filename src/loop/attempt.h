@@ -1,5 +1,5 @@
-/* A further lane of a client's session, or lane 0 again, being connected on a thread of its own: once, or again and again.
- * The client's loop owns an attempt until it has finished, or gives it up to its thread. */
+/* A further lane of a client's session, or lane 0 again, being connected on a thread of its own: once, or again and
+ * again. The client's loop owns an attempt until it has finished, or gives it up to its thread. */
 #ifndef SPANCL_LOOP_ATTEMPT_H
 #define SPANCL_LOOP_ATTEMPT_H
 
