@@ -135,14 +135,21 @@ TEST(a_span_records_the_value_that_it_has_at_its_end)
         assert_true(f.first.end_ns <= clock_now_ns());
 }
 
+/* A timeline in memory, which the caller frees after fclose. */
+static FILE *begin_in_memory(struct timeline *out, char **text, size_t *size)
+{
+        FILE *file = open_memstream(text, size);
+        assert_non_null(file);
+        timeline_begin(out, file);
+        return file;
+}
+
 TEST(the_timeline_skips_probes_that_are_not_known)
 {
         char *text = NULL;
         size_t size = 0;
-        FILE *file = open_memstream(&text, &size);
         struct timeline out;
-        assert_non_null(file);
-        timeline_begin(&out, file);
+        FILE *file = begin_in_memory(&out, &text, &size);
         timeline_process(&out, 2, "a \"b\" \\ \n");
         timeline_thread(&out, 2, 77, "loop");
         const struct trace_record records[] = {
@@ -174,10 +181,8 @@ TEST(the_timeline_escapes_names_and_ends_with_its_other_data)
 {
         char *text = NULL;
         size_t size = 0;
-        FILE *file = open_memstream(&text, &size);
         struct timeline out;
-        assert_non_null(file);
-        timeline_begin(&out, file);
+        FILE *file = begin_in_memory(&out, &text, &size);
         timeline_slice(&out, 5, 6, 2000, 1000, "kernel", "\"\x01\xff");
         timeline_arg(&out, "bytes", UINT64_MAX);
         timeline_arg_text(&out, "command", "\\");
