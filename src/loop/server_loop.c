@@ -541,14 +541,20 @@ static void *loop_thread(void *arg)
                 if (l->over)
                         break;
                 more |= r > 0;
+                if (l->replacing) {
+                        serving_unlock(l);
+                        thread_yield();
+                        serving_lock(l);
+                        continue;
+                }
                 uint64_t deadline = next_deadline(l);
-                l->asleep = true;
+                l->asleep = l->polling = true;
                 begin_trials(l);
                 serving_unlock(l);
                 bool announced = l->spin.also && poll_completions(l) == SPIN_FOUND;
                 int n = more || announced ? poll_once(&l->watch.on) : sleep_in_poll(l, deadline);
                 serving_lock(l);
-                l->asleep = false;
+                l->asleep = l->polling = false;
                 spin_end_trials(&l->watch.on);
                 /* A link is due for reading, though poll(2) finds nothing, when a send on it failed. */
                 if (n < 0 || (!n && r <= 0))
@@ -707,6 +713,24 @@ int server_loop_attach(struct server_loop *l, struct conn *conn, struct bytes he
         return 0;
 }
 
+/* Wait until the thread uses no conn, and keep it from polling until replace_end. */
+static void replace_begin(struct server_loop *l) REQUIRES(l->lock, engine_held)
+{
+        l->replacing++;
+        while (l->polling) {
+                box_wake(l->box);
+                serving_unlock(l);
+                thread_yield();
+                serving_lock(l);
+        }
+}
+
+static void replace_end(struct server_loop *l) REQUIRES(l->lock, engine_held)
+{
+        l->replacing--;
+        serving_rouse(l);
+}
+
 int server_loop_connect(struct server_loop *l, const struct dial_params *p, struct conn **ret,
                         struct dial_reply *reply)
 {
@@ -721,12 +745,13 @@ int server_loop_connect(struct server_loop *l, const struct dial_params *p, stru
                 return r;
         }
         serving_lock(l);
+        replace_begin(l);
         r = attaching_admit(l, &m, &s, &text);
         if (!r)
                 r = attaching_attach(l, &m, s, pair[1], reply);
         else
                 conn_close(pair[1]);
-        serving_rouse(l);
+        replace_end(l);
         serving_unlock(l);
         reply->received_ns = clock_now_ns();
         if (r < 0) {

@@ -81,6 +81,7 @@ struct fabric {
         bool failed;       /* the fabric has */
         int status;        /* 0, or SP_E_LINK */
         bool asleep;       /* the thread that polls is, or is about to */
+        unsigned want;     /* the events that it waits for */
 
         /* The connection, which carries records. */
         struct {
@@ -681,7 +682,7 @@ static ssize_t send_some(struct fabric *f, const struct iovec *iov, int n) REQUI
         return write_on(f) < 0 ? SP_E_LINK : SP_E_AGAIN;
 }
 
-static unsigned poll_once(const struct fabric *f) REQUIRES(f->lock)
+static unsigned poll_once(const struct fabric *f, unsigned want) REQUIRES(f->lock)
 {
         unsigned found = 0;
         if (f->status)
@@ -696,7 +697,7 @@ static unsigned poll_once(const struct fabric *f) REQUIRES(f->lock)
                             : f->sending.on_way < CREDIT / 2)
                         found |= CONN_OUT;
         }
-        return (f->base.in ? found & CONN_IN : 0) | (f->base.out ? found & CONN_OUT : 0);
+        return found & want;
 }
 
 /* Are operations in flight that no descriptor reports? */
@@ -712,7 +713,7 @@ static bool must_poll(const struct fabric *f) REQUIRES(f->lock)
 /* Wake the polling thread if this one has seen or begun something that it has not. */
 static void rouse(struct fabric *f) REQUIRES(f->lock)
 {
-        if (!f->asleep || !f->rma || (!poll_once(f) && !must_poll(f)))
+        if (!f->asleep || !f->rma || (!poll_once(f, f->want) && !must_poll(f)))
                 return;
         f->asleep = false;
         wakeup_set(f->bell);
@@ -814,7 +815,7 @@ static ssize_t fabric_recvv(struct conn *c, const struct iovec *iov, int n)
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-static bool fabric_peek(struct conn *c, bool arm)
+static bool fabric_peek(struct conn *c, unsigned want, bool arm)
 {
         struct fabric *f = container_of(c, struct fabric, base);
         bool found = false, yield = false;
@@ -822,11 +823,12 @@ static bool fabric_peek(struct conn *c, bool arm)
         if (f->rma) {
                 if (f->ready && !f->status && (arm || rma_must_poll(f->rma)))
                         (void)!poll_fabric(f);
-                found = poll_once(f) != 0;
+                found = poll_once(f, want) != 0;
                 if (arm && !found)
                         found = yield = must_poll(f) ||
                                         (f->ready && rma_fd(f->rma) >= 0 && !rma_may_sleep(f->rma));
                 f->asleep = arm && !found;
+                f->want = want;
         }
         lock_release(&f->lock);
         if (yield)
@@ -834,7 +836,7 @@ static bool fabric_peek(struct conn *c, bool arm)
         return found;
 }
 
-static unsigned fabric_polled(struct conn *c, bool reported)
+static unsigned fabric_polled(struct conn *c, unsigned want, bool reported)
 {
         struct fabric *f = container_of(c, struct fabric, base);
         unsigned found;
@@ -845,7 +847,7 @@ static unsigned fabric_polled(struct conn *c, bool reported)
         if (f->rma)
                 (void)!go_on(f);
         if (f->rma)
-                found = poll_once(f);
+                found = poll_once(f, want);
         else
                 found = (reported ? CONN_IN : 0) | CONN_OUT;
         lock_release(&f->lock);

@@ -3,12 +3,13 @@
  * A buffered pipe copies into a ring and out of it. A rendezvous pipe has no memory: the sender leaves
  * the list of its pieces (an offer), the receiver copies from there into its own places.
  *
- * Each pipe has two eventfds: `data` is readable when the receiver has something to do, `room` when the
- * sender has. They are written only when the other side is known to have found nothing, so a busy pipe
- * costs no system calls. */
+ * Each pipe has two wake-ups: `data` for the receiver, `room` for the sender. They are set only when that
+ * side sleeps or is about to (conn_arm). While it spins it polls memory (conn_peek), without the lock and
+ * without system calls. */
 #include "transport/inproc.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,11 +28,19 @@ enum {
         BACKLOG_MAX = 128,
 };
 
+/* A side of a pipe that may sleep. */
+struct sleeper {
+        int fd;     /* a wake-up */
+        bool armed; /* set the wake-up at the next event */
+        bool rung;  /* the wake-up is set */
+};
+
 struct pipe {
         bool rendezvous;
         bool sender_closed, receiver_closed;
-        bool receiver_idle, sender_idle; /* to be woken */
-        int data_fd, room_fd;
+        struct sleeper receiver, sender;
+        /* pipe_has_data and pipe_has_room, for threads without the lock */
+        atomic_bool data, room;
         /* buffered */
         uint8_t *ring;
         size_t head, used;
@@ -58,37 +67,44 @@ struct end {
         struct list queued; /* listener's */
 };
 
-static void wake_receiver(struct pipe *p)
+static bool pipe_has_data(const struct pipe *p)
 {
-        if (!p->receiver_idle)
-                return;
-        p->receiver_idle = false;
-        wakeup_set(p->data_fd);
+        return p->sender_closed || (p->rendezvous ? p->left : p->used);
 }
 
-static void wake_sender(struct pipe *p)
+/* Less than half a ring is not worth a wake-up. */
+static bool pipe_has_room(const struct pipe *p)
 {
-        if (!p->sender_idle)
-                return;
-        p->sender_idle = false;
-        wakeup_set(p->room_fd);
+        return p->receiver_closed || (p->rendezvous ? !p->left : p->used <= RING_SIZE / 2);
 }
 
-static void receiver_idles(struct pipe *p)
+static void ring(struct sleeper *s)
 {
-        if (p->receiver_idle)
+        if (!s->armed)
                 return;
-        p->receiver_idle = true;
-        wakeup_clear(p->data_fd);
+        s->armed = false;
+        s->rung = true;
+        wakeup_set(s->fd);
 }
 
-static ssize_t sender_idles(struct pipe *p)
+static void be_quiet(struct sleeper *s)
 {
-        if (!p->sender_idle) {
-                p->sender_idle = true;
-                wakeup_clear(p->room_fd);
-        }
-        return SP_E_AGAIN;
+        s->armed = false;
+        if (s->rung)
+                wakeup_clear(s->fd);
+        s->rung = false;
+}
+
+/* After every change, with the lock. */
+static void pipe_changed(struct pipe *p)
+{
+        bool data = pipe_has_data(p), room = pipe_has_room(p);
+        atomic_store_explicit(&p->data, data, memory_order_relaxed);
+        atomic_store_explicit(&p->room, room, memory_order_relaxed);
+        if (data)
+                ring(&p->receiver);
+        if (room)
+                ring(&p->sender);
 }
 
 /* ---- buffered ------------------------------------------------------------------------------- */
@@ -115,10 +131,7 @@ static ssize_t ring_send(struct pipe *p, const struct iovec *iov, int n)
                         done += len;
                 }
         }
-        if (!done)
-                return sender_idles(p);
-        wake_receiver(p);
-        return (ssize_t)done;
+        return done ? (ssize_t)done : SP_E_AGAIN;
 }
 
 static ssize_t ring_recv(struct pipe *p, const struct iovec *iov, int n)
@@ -141,10 +154,6 @@ static ssize_t ring_recv(struct pipe *p, const struct iovec *iov, int n)
                         done += len;
                 }
         }
-        if (p->used <= RING_SIZE / 2)
-                wake_sender(p);
-        if (!p->used && !p->sender_closed)
-                receiver_idles(p);
         if (done)
                 return (ssize_t)done;
         return p->sender_closed ? SP_E_LINK : SP_E_AGAIN;
@@ -168,8 +177,7 @@ static ssize_t offer_send(struct pipe *p, const struct iovec *iov, int n)
                 p->offer[p->offered++] = iov[i];
                 p->left += iov[i].iov_len;
         }
-        wake_receiver(p);
-        return sender_idles(p);
+        return SP_E_AGAIN;
 }
 
 static ssize_t offer_recv(struct pipe *p, const struct iovec *iov, int n)
@@ -200,10 +208,6 @@ static ssize_t offer_recv(struct pipe *p, const struct iovec *iov, int n)
                         full = done == COPY_MAX;
                 }
         }
-        if (done && !p->left)
-                wake_sender(p);
-        if (!p->left && !p->sender_closed)
-                receiver_idles(p);
         if (done)
                 return (ssize_t)done;
         return p->sender_closed ? SP_E_LINK : SP_E_AGAIN;
@@ -217,6 +221,7 @@ static ssize_t inproc_sendv(struct conn *c, const struct iovec *iov, int n)
         struct pipe *p = &e->pair->pipes[e->side];
         lock_take(&e->pair->lock);
         ssize_t r = p->rendezvous ? offer_send(p, iov, n) : ring_send(p, iov, n);
+        pipe_changed(p);
         lock_release(&e->pair->lock);
         return r;
 }
@@ -227,18 +232,59 @@ static ssize_t inproc_recvv(struct conn *c, const struct iovec *iov, int n)
         struct pipe *p = &e->pair->pipes[1 - e->side];
         lock_take(&e->pair->lock);
         ssize_t r = p->rendezvous ? offer_recv(p, iov, n) : ring_recv(p, iov, n);
+        pipe_changed(p);
         lock_release(&e->pair->lock);
         return r;
+}
+
+static bool is_there(const atomic_bool *event)
+{
+        return atomic_load_explicit(event, memory_order_relaxed);
+}
+
+static unsigned poll_once(const struct end *e, unsigned want)
+{
+        const struct pipe *in = &e->pair->pipes[1 - e->side], *out = &e->pair->pipes[e->side];
+        return (want & CONN_IN && is_there(&in->data) ? CONN_IN : 0) |
+               (want & CONN_OUT && is_there(&out->room) ? CONN_OUT : 0);
+}
+
+static bool inproc_peek(struct conn *c, unsigned want, bool arm)
+{
+        struct end *e = container_of(c, struct end, base);
+        if (!arm)
+                return poll_once(e, want) != 0;
+        lock_take(&e->pair->lock);
+        bool found = poll_once(e, want) != 0;
+        if (!found && want & CONN_IN)
+                e->pair->pipes[1 - e->side].receiver.armed = true;
+        if (!found && want & CONN_OUT)
+                e->pair->pipes[e->side].sender.armed = true;
+        lock_release(&e->pair->lock);
+        return found;
+}
+
+static unsigned inproc_polled(struct conn *c, unsigned want, bool reported)
+{
+        (void)reported;
+        struct end *e = container_of(c, struct end, base);
+        lock_take(&e->pair->lock);
+        if (want & CONN_IN)
+                be_quiet(&e->pair->pipes[1 - e->side].receiver);
+        if (want & CONN_OUT)
+                be_quiet(&e->pair->pipes[e->side].sender);
+        lock_release(&e->pair->lock);
+        return poll_once(e, want);
 }
 
 static void pair_free(struct pair *p)
 {
         for (int i = 0; i < 2; i++) {
                 mem_free(p->pipes[i].ring);
-                if (p->pipes[i].data_fd >= 0)
-                        file_close(p->pipes[i].data_fd);
-                if (p->pipes[i].room_fd >= 0)
-                        file_close(p->pipes[i].room_fd);
+                if (p->pipes[i].receiver.fd >= 0)
+                        file_close(p->pipes[i].receiver.fd);
+                if (p->pipes[i].sender.fd >= 0)
+                        file_close(p->pipes[i].sender.fd);
         }
         lock_fini(&p->lock);
         mem_free(p);
@@ -252,9 +298,9 @@ static void inproc_close(struct conn *c)
         lock_take(&pair->lock);
         out->sender_closed = true;
         out->left = 0; /* the pieces offered are the sender's again */
-        wake_receiver(out);
+        pipe_changed(out);
         in->receiver_closed = true;
-        wake_sender(in);
+        pipe_changed(in);
         bool last = !--pair->ends;
         lock_release(&pair->lock);
         if (last)
@@ -265,10 +311,10 @@ static void inproc_close(struct conn *c)
 static int pipe_init(struct pipe *p, bool rendezvous)
 {
         p->rendezvous = rendezvous;
-        p->receiver_idle = p->sender_idle = true;
-        p->data_fd = wakeup_new();
-        p->room_fd = wakeup_new();
-        if (p->data_fd < 0 || p->room_fd < 0)
+        atomic_init(&p->room, true);
+        p->receiver.fd = wakeup_new();
+        p->sender.fd = wakeup_new();
+        if (p->receiver.fd < 0 || p->sender.fd < 0)
                 return SP_E_LIMIT;
         if (rendezvous)
                 return 0;
@@ -283,7 +329,7 @@ int inproc_pair(bool rendezvous, struct conn *ret[2])
                 return SP_E_NOMEM;
         lock_init(&pair->lock);
         for (int i = 0; i < 2; i++)
-                pair->pipes[i].data_fd = pair->pipes[i].room_fd = -1;
+                pair->pipes[i].receiver.fd = pair->pipes[i].sender.fd = -1;
         struct end *ends[2] = { mem_zalloc(sizeof(*ends[0])), mem_zalloc(sizeof(*ends[1])) };
         int r = ends[0] && ends[1] ? 0 : SP_E_NOMEM;
         for (int i = 0; i < 2 && !r; i++)
@@ -298,8 +344,8 @@ int inproc_pair(bool rendezvous, struct conn *ret[2])
         for (unsigned i = 0; i < 2; i++) {
                 *ends[i] = (struct end){
                         .base = { .ops = &transport_inproc,
-                                  .fd = pair->pipes[1 - i].data_fd,
-                                  .room_fd = pair->pipes[i].room_fd,
+                                  .fd = pair->pipes[1 - i].receiver.fd,
+                                  .room_fd = pair->pipes[i].sender.fd,
                                   .room_events = POLLIN },
                         .pair = pair,
                         .side = i,
@@ -449,4 +495,6 @@ const struct transport_ops transport_inproc = {
         .sendv = inproc_sendv,
         .recvv = inproc_recvv,
         .close = inproc_close,
+        .peek = inproc_peek,
+        .polled = inproc_polled,
 };

@@ -300,31 +300,31 @@ static bool can_send(struct shm *s)
         return room(s, tail, &free) < 0 || free >= s->size / 2;
 }
 
-static unsigned poll_once(struct shm *s)
+static unsigned poll_once(struct shm *s, unsigned want)
 {
         uint64_t have;
         unsigned found = 0;
         if (atomic_load(&s->state) == ASKED)
                 return 0;
         uint64_t head = atomic_load(&s->head);
-        if (s->base.in && (there(s, head, &have) < 0 || have || left(s) ||
-                           bounce_can_receive(&s->bounce_in, head)))
+        if (want & CONN_IN && (there(s, head, &have) < 0 || have || left(s) ||
+                               bounce_can_receive(&s->bounce_in, head)))
                 found |= CONN_IN;
-        if (s->base.out && (can_send(s) || left(s)))
+        if (want & CONN_OUT && (can_send(s) || left(s)))
                 found |= CONN_OUT;
         return found;
 }
 
-static bool shm_peek(struct conn *c, bool arm)
+static bool shm_peek(struct conn *c, unsigned want, bool arm)
 {
         struct shm *s = container_of(c, struct shm, base);
         if (atomic_load(&s->state) == PLAIN)
                 return false;
         if (!arm)
-                return poll_once(s) != 0;
+                return poll_once(s, want) != 0;
         _Atomic uint32_t *wants = &s->shared->sides[s->side].wants;
-        atomic_store(wants, (c->in ? WANT_DATA : 0) | (c->out ? WANT_ROOM : 0));
-        if (!poll_once(s))
+        atomic_store(wants, (want & CONN_IN ? WANT_DATA : 0) | (want & CONN_OUT ? WANT_ROOM : 0));
+        if (!poll_once(s, want))
                 return false;
         atomic_store(wants, 0);
         return true;
@@ -339,7 +339,7 @@ static void drain(struct shm *s)
                 atomic_store(&s->gone, true);
 }
 
-static unsigned shm_polled(struct conn *c, bool reported)
+static unsigned shm_polled(struct conn *c, unsigned want, bool reported)
 {
         struct shm *s = container_of(c, struct shm, base);
         int before = atomic_load(&s->state);
@@ -351,7 +351,7 @@ static unsigned shm_polled(struct conn *c, bool reported)
                 atomic_store(wants, 0);
         if (reported && before == SHARED)
                 drain(s);
-        return poll_once(s);
+        return poll_once(s, want);
 }
 
 /* ---- agreeing ------------------------------------------------------------------------------- */

@@ -49,16 +49,12 @@ enum silence conn_silence(const struct conn *c, struct silence_clock *k, uint64_
         return tcp.owes || tcp.unsent ? SILENCE_OWES : SILENCE_NONE;
 }
 
-int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
+static int entries(const struct conn *c, unsigned want, struct pollfd ret[2])
 {
         int n = 0;
-        if (c->ops->peek) {
-                c->in = in;
-                c->out = out;
-        }
-        if (in)
+        if (want & CONN_IN)
                 ret[n++] = (struct pollfd){ .fd = c->fd, .events = POLLIN };
-        if (!out)
+        if (!(want & CONN_OUT))
                 return n;
         if (n && c->room_fd == c->fd)
                 ret[0].events = (short)(ret[0].events | c->room_events);
@@ -67,17 +63,12 @@ int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
         return n;
 }
 
-bool conn_peek(struct conn *c)
+static bool arm(struct conn *c, unsigned want)
 {
-        return c->ops->peek && c->ops->peek(c, false);
+        return c->ops->peek && c->ops->peek(c, want, true);
 }
 
-bool conn_arm(struct conn *c)
-{
-        return c->ops->peek && c->ops->peek(c, true);
-}
-
-unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n)
+static unsigned polled(struct conn *c, unsigned want, const struct pollfd *fds, size_t n)
 {
         bool in = false, room = false;
         for (size_t i = 0; i < n; i++) {
@@ -90,17 +81,44 @@ unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n)
                         room = true;
         }
         if (c->ops->polled)
-                return c->ops->polled(c, in);
+                return c->ops->polled(c, want, in);
         return (in ? CONN_IN : 0) | (room ? CONN_OUT : 0);
+}
+
+static unsigned want_of(bool in, bool out)
+{
+        return (in ? CONN_IN : 0) | (out ? CONN_OUT : 0);
+}
+
+int conn_poll(struct conn *c, bool in, bool out, struct pollfd ret[2])
+{
+        c->want = want_of(in, out);
+        return entries(c, c->want, ret);
+}
+
+bool conn_peek(struct conn *c)
+{
+        return c->ops->peek && c->ops->peek(c, c->want, false);
+}
+
+bool conn_arm(struct conn *c)
+{
+        return arm(c, c->want);
+}
+
+unsigned conn_polled(struct conn *c, const struct pollfd *fds, size_t n)
+{
+        return polled(c, c->want, fds, n);
 }
 
 int conn_wait(struct conn *c, bool in, bool out, int timeout_ms)
 {
+        unsigned want = want_of(in, out);
         struct pollfd p[2];
-        int n = conn_poll(c, in, out, p);
-        if (!conn_arm(c))
+        int n = entries(c, want, p);
+        if (!arm(c, want))
                 (void)poll(p, (nfds_t)n, timeout_ms);
-        return conn_polled(c, p, (size_t)n) ? 0 : SP_E_AGAIN;
+        return polled(c, want, p, (size_t)n) ? 0 : SP_E_AGAIN;
 }
 
 bool conn_user(const struct conn *c, unsigned *ret)

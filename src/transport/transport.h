@@ -100,9 +100,10 @@ struct transport_ops {
 
         void (*close)(struct conn *c);
 
-        /* Both NULL if poll(2) reports everything; see conn_peek, conn_arm and conn_polled. */
-        bool (*peek)(struct conn *c, bool arm);
-        unsigned (*polled)(struct conn *c, bool reported);
+        /* Both NULL if poll(2) reports everything; see conn_peek, conn_arm and conn_polled. `want`: CONN_IN,
+         * CONN_OUT. */
+        bool (*peek)(struct conn *c, unsigned want, bool arm);
+        unsigned (*polled)(struct conn *c, unsigned want, bool reported);
 };
 
 struct conn {
@@ -110,7 +111,7 @@ struct conn {
         int fd;      /* poll for POLLIN: recvv may have bytes, or report that the conn is closed */
         int room_fd; /* after sendv's SP_E_AGAIN poll for room_events: sendv may take some */
         short room_events; /* POLLOUT; POLLIN if room_fd is not a stream's descriptor */
-        bool in, out;      /* the last arguments of conn_poll */
+        unsigned want;     /* CONN_IN, CONN_OUT: the last arguments of conn_poll */
         /* Bytes that came over the network, also those that recvv does not hand out yet. For the
          * receiving thread. 0: the conn holds nothing back for long, and does not count. */
         uint64_t came;
