@@ -210,7 +210,7 @@ def judge(kind, transport, floor, native, spancl):
     f, n, s = ({k: v["median"] for k, v in x.items()} for x in (floor, native, spancl))
     verdicts = []
     for goal in GOALS:
-        what, smaller, name, limits = GOALS_SHM.get(goal[0], goal) if transport == "shm" else goal
+        what, smaller, name, limits = GOALS_SHM.get(goal[0], goal) if transport in ("shm", "in-process") else goal
         limit = limits.get(kind) or (limits.get("cpu") if kind == "one" else None)
         if not limit or name not in n or name not in s:
             continue
@@ -241,7 +241,7 @@ def main():
     parser.add_argument("--only", default="", help="only measurements that begin so")
     parser.add_argument("--max-mib", type=int, default=256)
     parser.add_argument("--pin", help="CPU list on which everything runs (taskset -c)")
-    parser.add_argument("--transport", choices=("tcp", "unix", "shm"), default="tcp")
+    parser.add_argument("--transport", choices=("tcp", "unix", "shm", "in-process"), default="tcp")
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--goals", choices=("gpu", "cpu"), default="cpu",
                         help="goals for a GPU and cores to spare, or a CPU device (with one CPU in --pin: for that)")

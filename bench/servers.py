@@ -100,7 +100,8 @@ def dialler(pid):
 
 class Servers:
     """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
-    ended by process id. Their log is kept, or goes to the descriptor `stderr`."""
+    ended by process id. Their log is kept, or goes to the descriptor `stderr`. "in-process": the environment names no
+    server but the devices of this host."""
 
     def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp", stderr=None,
                  pass_fds=()):
@@ -136,12 +137,14 @@ class Servers:
             self.ports.append(int(words[1]))
 
     def listen(self, i):
-        if self.transport == "tcp":
+        if self.transport in ("tcp", "in-process"):
             return ["--listen", "127.0.0.1:0"]
         share = "on" if self.transport == "shm" else "off"
         return ["--listen", "127.0.0.1:0", "--socket", f"{self.folder.name}/{i}.socket", "--shared-memory", share]
 
     def address(self, i):
+        if self.transport == "in-process":
+            return self.transport
         return f"localhost:{self.ports[i]}" if self.transport == "tcp" \
             else f"unix:{self.folder.name}/{i}.socket"
 

@@ -86,7 +86,7 @@ void config_local_options(const char *accelerators, bool media, struct config_lo
                             [CONFIG_clear_memory] = "off",
                             [CONFIG_share] = "off",
                             [CONFIG_checksum] = "off",
-                            [CONFIG_spin] = "0",
+                            [CONFIG_spin] = copy(CONFIG_client_spin, ret->spin, sizeof(ret->spin)),
                             [CONFIG_answer_timeout] = "0",
                             [CONFIG_linger] = "0" },
         };

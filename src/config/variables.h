@@ -32,7 +32,8 @@ void config_place(enum config_id id, char *ret, size_t size);
  * its environment while the engine runs. */
 struct config_local {
         struct config_options options;
-        char cache_size[24], contexts[24], compression[24]; /* longer ones are not allowed anyway */
+        char cache_size[24], contexts[24], compression[24],
+                spin[24]; /* longer ones are not allowed anyway */
         char media[80];
 };
 
