@@ -122,6 +122,7 @@ static int run(struct config_options *o, const struct config_command_line *line,
         choose_format(o, part);
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
+        transport_multipath = config_option_number(o, CONFIG_multipath) == 1;
         tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;
         char wrong[160];
         if (!calls_known(config_option_text(o, CONFIG_sandbox_allow), wrong, sizeof(wrong))) {

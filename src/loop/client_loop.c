@@ -847,6 +847,7 @@ int client_io_loop_new(void **ret)
         if (!loop)
                 return SP_E_NOMEM;
         transport_timeout_ms = (unsigned)config_number(CONFIG_client_link_timeout);
+        transport_multipath = config_number(CONFIG_client_multipath) == 1;
         tls_by_kernel = config_number(CONFIG_client_ktls) == 0;
         loop->compression = (enum compression_mode)config_number(CONFIG_client_compression);
         loop->checks = (enum checking)config_number(CONFIG_client_checksum);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/loopback.h"
 #include "os/net/interface.h"
+#include "os/net/multipath.h"
 #include "os/net/socket.h"
 
 int own_address_watch(void)
@@ -34,5 +35,7 @@ bool own_address_is_here(const struct conn *c)
 {
         struct socket_address own;
         struct ip ip;
+        if (transport_multipath && multipath_further_paths(c->room_fd) > 0)
+                return true;
         return !find_own(c, &own, &ip) || interface_is_up_with(&ip);
 }

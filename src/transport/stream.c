@@ -42,6 +42,7 @@ int stream_status(int error)
 }
 
 unsigned transport_timeout_ms = 5000;
+bool transport_multipath;
 
 int stream_conn_new(const struct transport_ops *ops, int fd, struct conn **ret)
 {

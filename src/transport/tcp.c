@@ -8,6 +8,7 @@
 #include "base/loopback.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/net/multipath.h"
 #include "os/net/socket.h"
 #include "transport/address.h"
 #include "transport/stream.h"
@@ -17,10 +18,16 @@ enum {
         ATTEMPT_STAGGER = 250, /* ms before the next is tried as well (RFC 8305) */
 };
 
+static int socket_for(const struct socket_address *at)
+{
+        return transport_multipath && !loopback_address(socket_address_raw(at)) ? multipath_new(at)
+                                                                                : socket_new(at);
+}
+
 /* Start a connect; the descriptor, or a status. */
 static int attempt(const struct socket_address *to, int *ret_fd)
 {
-        int fd = socket_new(to);
+        int fd = socket_for(to);
         if (fd < 0)
                 return stream_status(errno);
         if (!socket_connect(fd, to) && errno != EINPROGRESS) {
@@ -134,7 +141,7 @@ int tcp_connect_loopback(const struct address *at, int timeout_ms, struct conn *
 
 static int bind_one(const struct socket_address *at, bool both, int *ret_fd)
 {
-        int fd = socket_new(at);
+        int fd = socket_for(at);
         if (fd < 0)
                 return stream_status(errno);
         if (!socket_bind(fd, at, both)) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "os/file.h"
+#include "os/net/multipath.h"
 #include "os/net/socket.h"
 #include "os/process/process.h"
 #include "transport/stream.h"
@@ -11,13 +12,21 @@
 const char *conn_name(const struct conn *c)
 {
         const char *tls = tls_name(c);
-        return tls ? tls : c->ops->name;
+        if (tls)
+                return tls;
+        bool several = transport_multipath && c->ops->caps & TRANSPORT_ACKNOWLEDGES &&
+                       multipath_further_paths(c->room_fd) >= 0;
+        return several ? "mptcp" : c->ops->name;
 }
 
 /* False: it is not TCP, or the system does not tell. */
 static bool tcp_state_of(const struct conn *c, struct socket_tcp_state *ret)
 {
-        return c->ops->caps & TRANSPORT_ACKNOWLEDGES && socket_tcp_state(c->room_fd, ret);
+        if (!(c->ops->caps & TRANSPORT_ACKNOWLEDGES) || !socket_tcp_state(c->room_fd, ret))
+                return false;
+        if (transport_multipath)
+                multipath_state(c->room_fd, ret);
+        return true;
 }
 
 uint64_t conn_rate(const struct conn *c)

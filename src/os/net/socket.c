@@ -29,10 +29,10 @@ static unsigned long long inode_of(int fd)
         return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
-int socket_new(const struct socket_address *like)
+int socket_new_of(const struct socket_address *like, int protocol)
 {
         static atomic_uint count;
-        int fd = socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        int fd = socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
         if (fd < 0)
                 return fd;
         unsigned i = atomic_fetch_add(&count, 1) % NEW_MAX;
@@ -40,6 +40,11 @@ int socket_new(const struct socket_address *like)
         atomic_store(&new[i].fd, fd);
         atomic_store(&new[i].inode, inode_of(fd));
         return fd;
+}
+
+int socket_new(const struct socket_address *like)
+{
+        return socket_new_of(like, 0);
 }
 
 void socket_close_new(void)

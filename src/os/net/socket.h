@@ -12,8 +12,11 @@
 /* Make a stream socket for connections from or to addresses of this family. -1. */
 SP_NODISCARD int socket_new(const struct socket_address *like);
 
-/* Close those of the last 1024 sockets of socket_new that are still open. For the child of a fork, which has copies of
- * sockets that threads of its parent are connecting. A socket is missed if the fork came before socket_new had noted
+/* The same of another protocol than the family's own (os/net/multipath.h). */
+SP_NODISCARD int socket_new_of(const struct socket_address *like, int protocol);
+
+/* Close those of the last 1024 sockets of these calls that are still open. For the child of a fork, which has copies of
+ * sockets that threads of its parent are connecting. A socket is missed if the fork came before the call had noted
  * it. */
 void socket_close_new(void);
 
