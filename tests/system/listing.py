@@ -5,9 +5,11 @@ Each function is one claim."""
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -101,6 +103,76 @@ def a_listing_begins_no_session_and_a_context_begins_one():
             assert have_begun(all_, [1, 1, 1])
             program.leave()
         assert [listings(s) for s in all_] == [2, 2, 2]
+
+
+class Cutter:
+    """A server's address at which its first connections are cut behind so many bytes of what the server sends."""
+
+    def __init__(self, port, *cuts):
+        self.port, self.cuts = port, list(cuts)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.count = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.count += 1
+            ends = client, socket.create_connection(("127.0.0.1", self.port))
+            cut = self.cuts.pop(0) if self.cuts else None
+            for to_client in (False, True):
+                threading.Thread(target=self._pass, args=(ends, to_client, cut), daemon=True).start()
+
+    @staticmethod
+    def _pass(ends, to_client, cut):
+        source, target = reversed(ends) if to_client else ends
+        left = cut if to_client and cut is not None else 1 << 62
+        try:
+            while data := source.recv(65536):
+                target.sendall(data[:left])
+                left -= len(data)
+                if left <= 0:
+                    break
+        except OSError:
+            pass
+        for end in ends:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+def a_client_that_is_cut_off_while_it_lists_tries_again():
+    """Before the answer, within it, and between the descriptions."""
+    with several(2) as ((s, other), _):
+        for cut in (0, 10, 2000):
+            for is_found in (False, True):
+                before = sessions(s), sessions(other)
+                with Cutter(s.ports[0], cut) as cutter:
+                    more, where = {}, f"{cutter.address} {other.address(0)}"
+                    if is_found:
+                        s.ports[0], port = int(cutter.address.split(":")[1]), s.ports[0]
+                        folder, more = found(s, other)
+                        s.ports[0] = port
+                        where = "in-process:reference"
+                    with Lister(where, **more) as program:
+                        assert program.count == (6 if is_found else 4), (cut, is_found, program.count)
+                        assert cutter.count == 2, (cut, is_found, cutter.count)
+                        assert (sessions(s), sessions(other)) == before
+                        program.leave()
+                    if is_found:
+                        folder.cleanup()
 
 
 def one_server_has_its_session_at_once():
