@@ -265,5 +265,34 @@ def a_client_lists_its_own_devices_and_a_stranger_none():
         assert listings(s) == before and sessions(s) == 0
 
 
+def many_clients_with_devices_of_their_own_are_described_once_each():
+    """More than sixteen, and one that has two devices by its filter. No later listing costs a worker."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = [Path(folder, str(i)) for i in range(20)]
+        for place in places:
+            works(subprocess.run([str(BUILD / "bin/spancl"), "keys", str(place)], text=True, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, timeout=HANG_S, check=False))
+        clients = [(place / "server/clients").read_text().split()[0] for place in places]
+        (places[0] / "server/clients").write_text("".join(
+            f"{key} c{i} devices={'1' if i else '0,1'}\n" for i, key in enumerate(clients)))
+        for place in places[1:]:
+            (place / "client/servers").write_text((places[0] / "client/servers").read_text())
+        with several(2, "--keys", str(places[0] / "server")) as ((s, t), _):
+            where = " ".join(f"tls:localhost:{x.ports[0]}" for x in (s, t))
+
+            def list_all():
+                for i, place in enumerate(places):
+                    with Lister(where, SPANCL_KEYS=str(place / "client")) as program:
+                        assert program.count == (2 if i else 4), (i, program.count)
+                        program.leave()
+
+            list_all()
+            ready = s.log_text().count("is ready, ")
+            assert ready > len(places)
+            list_all()
+            assert s.log_text().count("is ready, ") == ready
+            assert listings(s) == 2 * len(places) and sessions(s) == 0
+
+
 if __name__ == "__main__":
     sys.exit(claims.run(globals()))

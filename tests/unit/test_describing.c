@@ -2,9 +2,12 @@
  * spancld that runs. */
 #include "support/check.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +15,8 @@
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/supervisor/describing.h"
+#include "daemon/supervisor/health.h"
+#include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/supervising.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -71,7 +76,6 @@ static struct description *find(const char *filter)
 
 TEST(a_client_gets_the_devices_of_its_own_filter_alone)
 {
-        char filter[16];
         supervisor = (struct supervisor){ .options = &no_options };
         assert_null(find(""));
         learn("", 1, 96);
@@ -83,15 +87,58 @@ TEST(a_client_gets_the_devices_of_its_own_filter_alone)
         learn("", 3, 96); /* takes the place of the one before */
         assert_ptr_not_equal(find(""), before);
         assert_non_null(find("0"));
-        /* The oldest goes. */
-        for (unsigned i = 1; i < DESCRIPTIONS_MAX; i++) {
-                snprintf(filter, sizeof(filter), "%u", i);
-                learn(filter, 4, 96);
-        }
+        describing_fini(&supervisor);
         assert_null(find("0"));
-        assert_non_null(find(""));
-        learn("more", 5, 96);
-        assert_null(find(""));
+        assert_int_equal(supervisor.descriptions.bytes, 0);
+}
+
+TEST(a_thousand_clients_with_filters_of_their_own_all_stay_described)
+{
+        enum { CLIENTS = 1000, SIZE = 40000 };
+        struct description *shown[4];
+        supervisor = (struct supervisor){ .options = &no_options };
+        for (unsigned round = 0; round < 2; round++)
+                for (unsigned i = 0; i < CLIENTS; i++) {
+                        char owner[16], filter[32];
+                        snprintf(owner, sizeof(owner), "%u", i);
+                        snprintf(filter, sizeof(filter), "%u,!%u", i % 4, i);
+                        if (round)
+                                assert_ptr_equal(find_of(owner, filter), shown[i % 4]);
+                        else
+                                learn_of(owner, filter, (uint8_t)(i % 4), SIZE);
+                        shown[i % 4] = find_of(owner, filter);
+                        assert_non_null(shown[i % 4]);
+                }
+        /* The same devices are there once. */
+        assert_true(supervisor.descriptions.bytes < 4 * SIZE + CLIENTS * 256);
+        describing_fini(&supervisor);
+        assert_int_equal(supervisor.descriptions.bytes, 0);
+}
+
+TEST(descriptions_have_a_bound_and_the_one_that_nobody_asks_for_goes_first)
+{
+        char filter[16];
+        supervisor = (struct supervisor){ .options = &no_options };
+        for (unsigned i = 0; i < 50; i++) {
+                snprintf(filter, sizeof(filter), "%u", i);
+                learn(filter, (uint8_t)i, WIRE_DESCRIPTION_MAX);
+                assert_true(supervisor.descriptions.bytes <= DESCRIPTIONS_BYTES_MAX);
+                assert_non_null(find(filter)); /* a client that has waited for it gets it */
+                assert_non_null(find("0"));
+        }
+        assert_null(find("1"));
+        assert_non_null(find("48"));
+        /* Filters that are as long as they can be. */
+        for (unsigned i = 0; i < 5000; i++) {
+                char text[HEALTH_FILTER_MAX];
+                struct worker w = { 0 };
+                static struct control c = { .size = 96 };
+                snprintf(text, sizeof(text), "%0*u", HEALTH_FILTER_MAX - 1, i);
+                strcpy(w.devices.filter, text);
+                describing_receive(&w, &c);
+                describing_learn(&supervisor, &w, c.size);
+                assert_true(supervisor.descriptions.bytes <= DESCRIPTIONS_BYTES_MAX);
+        }
         describing_fini(&supervisor);
 }
 
@@ -113,7 +160,7 @@ TEST(a_client_gets_no_devices_that_another_clients_worker_has_described)
         learn_of("a", "0", 4, 96);
         assert_ptr_equal(find_of("a", "0"), all);
         assert_ptr_equal(find_of("b", "0"), all);
-        for (unsigned i = 0; i < 2 * DESCRIPTIONS_MAX; i++) {
+        for (unsigned i = 0; i < 32; i++) {
                 char owner[16];
                 snprintf(owner, sizeof(owner), "%u", i);
                 learn_of(owner, "0", 5, 96);
@@ -393,6 +440,9 @@ int main(void)
         signal(SIGPIPE, SIG_IGN);
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_client_gets_the_devices_of_its_own_filter_alone),
+                cmocka_unit_test(a_thousand_clients_with_filters_of_their_own_all_stay_described),
+                cmocka_unit_test(
+                        descriptions_have_a_bound_and_the_one_that_nobody_asks_for_goes_first),
                 cmocka_unit_test(
                         a_client_gets_no_devices_that_another_clients_worker_has_described),
                 cmocka_unit_test(a_description_that_is_not_valid_ends_the_one_before),

@@ -11,13 +11,20 @@
 #include "proto/info.h"
 #include "session/hello.h"
 
-/* One filter's devices, as a worker with this owner's caches has described them. It stays while a connection is being
- * sent it. */
+/* Descriptions of devices, as a worker has sent them. They stay while a connection is being sent them. */
 struct description {
         size_t refs;
+        size_t names; /* entries that have it; each is a reference */
         struct buf info;
-        char filter[HEALTH_FILTER_MAX];
+};
+
+/* The description for workers with this filter and this owner's caches. Many clients may have filters of their own
+ * that permit the same devices: they share one. */
+struct described {
+        struct described *next;
+        struct description *description;
         char owner[KEYS_HEX + 1];
+        char filter[];
 };
 
 static void unref(struct description *d)
@@ -42,30 +49,87 @@ void describing_drop_parts(struct worker *w)
         buf_fini(&w->devices.parts);
 }
 
-/* Return the number of the description with this filter and this owner; DESCRIPTIONS_MAX: there is none. */
-static size_t find(const struct supervisor *s, const char *filter, const char *owner)
+/* Return where the entry with this filter and this owner stands; NULL: there is none. */
+static struct described **find(struct supervisor *s, const char *filter, const char *owner)
 {
-        for (size_t i = 0; i < DESCRIPTIONS_MAX && s->descriptions[i]; i++)
-                if (!strcmp(s->descriptions[i]->filter, filter) &&
-                    !strcmp(s->descriptions[i]->owner, owner))
-                        return i;
-        return DESCRIPTIONS_MAX;
+        for (struct described **at = &s->descriptions.first; *at; at = &(*at)->next)
+                if (!strcmp((*at)->filter, filter) && !strcmp((*at)->owner, owner))
+                        return at;
+        return NULL;
 }
 
-static void forget(struct supervisor *s, size_t i)
+static size_t size_of(const struct described *e)
 {
-        struct description **all = s->descriptions;
-        if (i == DESCRIPTIONS_MAX)
+        return sizeof(*e) + strlen(e->filter) + 1;
+}
+
+static void forget(struct supervisor *s, struct described **at)
+{
+        if (!at)
                 return;
-        unref(all[i]);
-        memmove(&all[i], &all[i + 1], (DESCRIPTIONS_MAX - 1 - i) * sizeof(*all));
-        all[DESCRIPTIONS_MAX - 1] = NULL;
+        struct described *e = *at;
+        *at = e->next;
+        s->descriptions.bytes -= size_of(e);
+        if (!--e->description->names)
+                s->descriptions.bytes -= e->description->info.size;
+        unref(e->description);
+        mem_free(e);
+}
+
+/* Add an entry as the one that was used last. SP_E_NOMEM. */
+static int add(struct supervisor *s, const char *filter, const char *owner, struct description *d)
+{
+        size_t size = strlen(filter) + 1;
+        struct described *e = mem_zalloc(sizeof(*e) + size);
+        if (!e)
+                return SP_E_NOMEM;
+        memcpy(e->filter, filter, size);
+        strcpy(e->owner, owner);
+        e->description = d;
+        d->refs++;
+        if (!d->names++)
+                s->descriptions.bytes += d->info.size;
+        s->descriptions.bytes += size_of(e);
+        e->next = s->descriptions.first;
+        s->descriptions.first = e;
+        return 0;
+}
+
+/* The entry whose last use is the longest ago goes first. A new one always fits. */
+static void limit(struct supervisor *s)
+{
+        while (s->descriptions.bytes > DESCRIPTIONS_BYTES_MAX && s->descriptions.first->next) {
+                struct described **last = &s->descriptions.first;
+                while ((*last)->next)
+                        last = &(*last)->next;
+                forget(s, last);
+        }
+}
+
+/* Return a description of just these bytes, which it takes over, and a reference to it; NULL: no memory. */
+static struct description *describe(struct supervisor *s, struct buf *info)
+{
+        struct description *d;
+        for (struct described *e = s->descriptions.first; e; e = e->next) {
+                d = e->description;
+                if (d->info.size != info->size || memcmp(d->info.data, info->data, info->size) != 0)
+                        continue;
+                d->refs++;
+                return d;
+        }
+        d = mem_zalloc(sizeof(*d));
+        if (!d)
+                return NULL;
+        d->refs = 1;
+        d->info = *info;
+        *info = (struct buf){ 0 };
+        buf_shrink(&d->info);
+        return d;
 }
 
 /* Take the parts that the worker has sent, with so many bytes; NULL: they are no description. */
 static struct description *take_parts(struct supervisor *s, struct worker *w, size_t size)
 {
-        struct description *d;
         if (w->devices.undescribed || !size || w->devices.parts.size != size)
                 return NULL;
         if (info_check(bytes_of(w->devices.parts.data, w->devices.parts.size)) < 0) {
@@ -73,41 +137,28 @@ static struct description *take_parts(struct supervisor *s, struct worker *w, si
                 forget(s, find(s, w->devices.filter, w->grant.owner));
                 return NULL;
         }
-        d = mem_zalloc(sizeof(*d));
-        if (!d)
-                return NULL;
-        d->refs = 1;
-        d->info = w->devices.parts;
-        w->devices.parts = (struct buf){ 0 };
-        buf_shrink(&d->info);
-        strcpy(d->filter, w->devices.filter);
-        strcpy(d->owner, w->grant.owner);
-        return d;
+        return describe(s, &w->devices.parts);
 }
 
 void describing_learn(struct supervisor *s, struct worker *w, size_t size)
 {
-        struct description **all = s->descriptions, *d = NULL;
+        struct description *d = NULL;
         /* The description of a worker without a client's caches does for all. */
-        if (!*w->grant.owner || find(s, w->devices.filter, "") == DESCRIPTIONS_MAX)
+        if (!*w->grant.owner || !find(s, w->devices.filter, ""))
                 d = take_parts(s, w, size);
-        if (!d) {
-                describing_drop_parts(w);
+        describing_drop_parts(w);
+        if (!d)
                 return;
-        }
-        /* The newest stands first. It takes the place of its predecessor, or else that of the oldest one. */
-        forget(s, find(s, d->filter, d->owner));
-        unref(all[DESCRIPTIONS_MAX - 1]);
-        memmove(&all[1], &all[0], (DESCRIPTIONS_MAX - 1) * sizeof(*all));
-        all[0] = d;
+        forget(s, find(s, w->devices.filter, w->grant.owner));
+        if (!add(s, w->devices.filter, w->grant.owner, d))
+                limit(s);
+        unref(d);
 }
 
 void describing_fini(struct supervisor *s)
 {
-        for (size_t i = 0; i < DESCRIPTIONS_MAX; i++) {
-                unref(s->descriptions[i]);
-                s->descriptions[i] = NULL;
-        }
+        while (s->descriptions.first)
+                forget(s, &s->descriptions.first);
 }
 
 /* ---- to clients --------------------------------------------------------------------------------- */
@@ -122,10 +173,16 @@ struct description *describing_find(struct supervisor *s, const struct gate_gran
 {
         char filter[HEALTH_FILTER_MAX];
         health_filter(s, grant, filter);
-        size_t i = find(s, filter, "");
-        if (i == DESCRIPTIONS_MAX)
-                i = find(s, filter, grant->owner);
-        return i < DESCRIPTIONS_MAX ? s->descriptions[i] : NULL;
+        struct described **at = find(s, filter, "");
+        if (!at)
+                at = find(s, filter, grant->owner);
+        if (!at)
+                return NULL;
+        struct described *e = *at;
+        *at = e->next;
+        e->next = s->descriptions.first;
+        s->descriptions.first = e;
+        return e->description;
 }
 
 int describing_go_on(struct pending *v)

@@ -28,8 +28,8 @@ void describing_drop_parts(struct worker *w);
 
 /* Will a description do for the connection with this hello? */
 bool describing_is_wanted(const struct wire_hello *m);
-/* Find the devices of a client with these rights. NULL: no such worker has described them, or more than
- * DESCRIPTIONS_MAX others since. */
+/* Find the devices of a client with these rights. NULL: no such worker has described them, or others that were used
+ * since have taken all the room (DESCRIPTIONS_BYTES_MAX). */
 struct description *describing_find(struct supervisor *s, const struct gate_grant *grant);
 /* Begin to send the description: the answer to the hello, and its parts. 1: all is sent; 0: the connection's next
  * event goes on; negative: it is lost. */

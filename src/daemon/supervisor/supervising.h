@@ -160,7 +160,7 @@ struct ended {
 
 enum { ENDED_MAX = 64 };
 
-enum { DESCRIPTIONS_MAX = 16 }; /* device filters whose devices are known */
+enum { DESCRIPTIONS_BYTES_MAX = 4 << 20 }; /* of all that is kept for describing.c */
 
 enum { REFUSED_COUNT = 9 }; /* reasons of refusals (report.c) */
 
@@ -226,7 +226,10 @@ struct supervisor {
         } arrivals;
 
         struct list workers;
-        struct description *descriptions[DESCRIPTIONS_MAX]; /* the newest first (describing.c) */
+        struct {
+                struct described *first; /* in order of their last use (describing.c) */
+                size_t bytes;
+        } descriptions;
         struct counts counts;
 
         /* Clients (accounts.c). */
