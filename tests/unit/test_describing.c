@@ -140,6 +140,7 @@ TEST(descriptions_have_a_bound_and_the_one_that_nobody_asks_for_goes_first)
                 assert_true(supervisor.descriptions.bytes <= DESCRIPTIONS_BYTES_MAX);
         }
         describing_fini(&supervisor);
+        assert_int_equal(supervisor.descriptions.bytes, 0);
 }
 
 TEST(a_client_gets_no_devices_that_another_clients_worker_has_described)
@@ -275,6 +276,153 @@ TEST(a_slow_client_gets_all_parts_of_one_description)
         describing_fini(&supervisor);
 }
 
+/* ---- connections that are sent it ---------------------------------------------------------------- */
+
+/* A supervisor that listens at two addresses and has no loop. */
+struct door {
+        struct listening tcp, local;
+        char folder[32], local_address[64];
+};
+
+static void door_open(struct door *d)
+{
+        struct supervisor *s = &supervisor;
+        int small = 1;
+        *s = (struct supervisor){ .options = &no_options, .gate.options = &no_options };
+        pending_init(s);
+        list_init(&s->workers);
+        s->events.set = event_set_new();
+        assert_true(s->events.set >= 0);
+        learn("", 0, WIRE_DESCRIPTION_MAX); /* more than a socket takes */
+        strcpy(d->folder, "/tmp/spancl-door-XXXXXX");
+        assert_non_null(mkdtemp(d->folder));
+        snprintf(d->local_address, sizeof(d->local_address), "unix:%s/s", d->folder);
+        d->tcp.tls_only = d->local.tls_only = false;
+        assert_int_equal(
+                transport_of("tcp:127.0.0.1:0")->listen("tcp:127.0.0.1:0", &d->tcp.listener), 0);
+        assert_int_equal(
+                setsockopt(d->tcp.listener->fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)),
+                0); /* of its connections, too */
+        assert_int_equal(
+                transport_of(d->local_address)->listen(d->local_address, &d->local.listener), 0);
+}
+
+static void door_close(struct door *d)
+{
+        struct supervisor *s = &supervisor;
+        pending_drop_all(s);
+        pending_bury(s);
+        assert_int_equal(s->arrivals.silent.count + s->arrivals.served.count, 0);
+        d->tcp.listener = listener_close(d->tcp.listener);
+        d->local.listener = listener_close(d->local.listener);
+        assert_int_equal(rmdir(d->folder), 0);
+        describing_fini(s);
+        spare_give(&s->spare);
+        close(s->events.set);
+}
+
+static struct conn *call(const char *address)
+{
+        struct conn *c;
+        assert_int_equal(transport_of(address)->connect(address, 10000, &c), 0);
+        return c;
+}
+
+/* Ask for the list at this address, and let the supervisor read that. */
+static struct conn *ask_for_list(const struct listening *at, const char *address)
+{
+        struct hello_devices none = { 0 };
+        struct dial_params p = { .name = "unit test", .devices = &none };
+        struct wire_hello hello = dial_hello(&p);
+        struct buf b = { 0 };
+        hello.features = FEATURE_DESCRIPTION;
+        assert_int_equal(hello_put(&b, &hello), 0);
+        struct conn *c = call(address);
+        assert_int_equal(write(c->fd, b.data, b.size), b.size);
+        buf_fini(&b);
+        do { /* until it has arrived */
+                pending_accept(&supervisor, at);
+                list_each(v, &supervisor.arrivals.silent.all, struct pending, link)
+                {
+                        pending_event(&supervisor, v);
+                }
+        } while (!list_empty(&supervisor.arrivals.silent.all));
+        pending_bury(&supervisor);
+        return c;
+}
+
+/* Take what the supervisor sends to this client until it closes the connection. Returns the number of bytes. */
+static size_t take_all(struct conn *c)
+{
+        static uint8_t some[65536];
+        size_t all = 0;
+        for (ssize_t n; (n = recv(c->fd, some, sizeof(some), MSG_DONTWAIT)) != 0;) {
+                if (n > 0) {
+                        all += (size_t)n;
+                        continue;
+                }
+                if (errno != EAGAIN)
+                        break;
+                list_each(v, &supervisor.arrivals.served.all, struct pending, link)
+                {
+                        pending_event(&supervisor, v);
+                }
+                pending_bury(&supervisor);
+        }
+        conn_close(c);
+        return all;
+}
+
+TEST(strangers_displace_no_client_that_is_sent_its_list)
+{
+        enum { STRANGERS = 1100 };
+        struct door d;
+        struct rlimit files;
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+        files.rlim_cur = files.rlim_max;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+        if (files.rlim_cur < STRANGERS + 100)
+                skip();
+        door_open(&d);
+        struct conn *client = ask_for_list(&d.tcp, d.tcp.listener->address);
+        assert_int_equal(supervisor.arrivals.served.count, 1);
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR;
+        for (unsigned i = 0; i < STRANGERS; i++) {
+                conn_close(call(d.tcp.listener->address)); /* it stays at the server's side */
+                while (supervisor.arrivals.silent.count <= i &&
+                       supervisor.arrivals.silent.count < 1024)
+                        pending_accept(&supervisor, &d.tcp);
+                pending_accept(&supervisor, &d.tcp);
+                pending_bury(&supervisor);
+        }
+        log_threshold = before;
+        assert_int_equal(supervisor.arrivals.silent.count, 1024);
+        assert_int_equal(supervisor.arrivals.served.count, 1);
+        assert_true(take_all(client) > WIRE_DESCRIPTION_MAX);
+        door_close(&d);
+}
+
+TEST(a_client_that_takes_no_lists_displaces_its_own_and_no_others)
+{
+        enum { LISTS = 100 };
+        struct door d;
+        struct conn *greedy[LISTS];
+        door_open(&d);
+        struct conn *client = ask_for_list(&d.tcp, d.tcp.listener->address);
+        for (unsigned i = 0; i < LISTS; i++) {
+                greedy[i] = ask_for_list(&d.local, d.local_address);
+                assert_true(supervisor.arrivals.served.count <= 65);
+        }
+        assert_int_equal(supervisor.arrivals.served.count, 65);
+        assert_true(take_all(client) > WIRE_DESCRIPTION_MAX);
+        assert_true(take_all(greedy[0]) < WIRE_DESCRIPTION_MAX);
+        assert_true(take_all(greedy[LISTS - 1]) > WIRE_DESCRIPTION_MAX);
+        for (unsigned i = 1; i < LISTS - 1; i++)
+                conn_close(greedy[i]);
+        door_close(&d);
+}
+
 /* ---- workers that are to describe devices ------------------------------------------------------- */
 
 /* Count the workers that the zygote was to fork. */
@@ -299,18 +447,18 @@ TEST(a_worker_that_warms_for_a_listing_client_keeps_no_other_client_waiting)
                                           .cgroups = { .home = -1, .base = -1 } };
         struct supervisor *s = &supervisor;
         list_init(&s->workers);
-        list_init(&s->arrivals.waiting);
+        pending_init(s);
         s->events.set = event_set_new();
         assert_true(s->events.set >= 0);
         assert_true(socket_pair_packets(zygote));
         s->spawner.zygote = zygote[0];
-        list_append(&s->arrivals.waiting, &lister.link);
-        s->arrivals.waiting_count = 1;
+        list_append(&s->arrivals.waiting.all, &lister.link);
+        s->arrivals.waiting.count = 1;
         workers_provide(s);
         /* The second one: a worker without a client is always wanted. */
         assert_int_equal(count_forks(zygote[1]), 2);
-        list_append(&s->arrivals.waiting, &other.link);
-        s->arrivals.waiting_count = 2;
+        list_append(&s->arrivals.waiting.all, &other.link);
+        s->arrivals.waiting.count = 2;
         assert_non_null(workers_find_free(s, &lister.grant, WORKER_WARMING));
         assert_non_null(workers_find_free(s, &other.grant, WORKER_WARMING));
         workers_provide_at(s, UINT64_MAX);
@@ -449,6 +597,8 @@ int main(void)
                 cmocka_unit_test(a_description_that_did_not_come_whole_is_none),
                 cmocka_unit_test(a_description_that_is_too_large_or_empty_is_none),
                 cmocka_unit_test(a_slow_client_gets_all_parts_of_one_description),
+                cmocka_unit_test(strangers_displace_no_client_that_is_sent_its_list),
+                cmocka_unit_test(a_client_that_takes_no_lists_displaces_its_own_and_no_others),
                 cmocka_unit_test(
                         a_worker_that_warms_for_a_listing_client_keeps_no_other_client_waiting),
                 cmocka_unit_test(a_full_server_lists_its_devices_and_takes_no_worker_for_it),

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "daemon/control.h"
 #include "daemon/linux/orphans.h"
+#include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/workers.h"
 
 /* A filter of system calls that allows all of them, as a worker and what it starts have one. */
@@ -56,10 +57,8 @@ static void supervisor_init(struct supervisor *s)
         *s = (struct supervisor){ .events.set = event_set_new(),
                                   .cgroups = { .home = -1, .base = -1 } };
         assert_true(s->events.set >= 0);
-        list_init(&s->arrivals.pending);
-        list_init(&s->arrivals.waiting);
+        pending_init(s);
         list_init(&s->workers);
-        list_init(&s->arrivals.dead);
 }
 
 /* Its process was forked, but nothing of it was heard. Returns the process's end of its socket. */

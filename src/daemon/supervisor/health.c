@@ -146,7 +146,7 @@ static void settle(struct supervisor *s)
         s->health.held = wants_hold(s);
         if (held && !s->health.held) {
                 pending_serve_waiting(s);
-                if (s->arrivals.waiting_count)
+                if (s->arrivals.waiting.count)
                         s->starts.next_ns = 0;
         }
 }

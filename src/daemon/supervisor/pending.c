@@ -22,11 +22,14 @@
 #include "session/hello.h"
 
 enum {
-        PENDING_MAX = 1024,       /* connections whose hello has not come */
-        PENDING_OF_HOST_MAX = 64, /* the same from one other host */
-        WAITING_MAX = 256,        /* new sessions that wait for a worker */
-        HELLO_MS = 10000,         /* for a hello to arrive */
-        WAIT_MS = 60000,          /* for a worker to become ready */
+        SILENT_MAX = 1024,         /* connections whose hello has not come */
+        SILENT_OF_HOST_MAX = 64,   /* the same from one other host */
+        WAITING_MAX = 256,         /* new sessions that wait for a worker */
+        SERVED_MAX = 256,          /* connections that are sent an answer */
+        SERVED_OF_CLIENT_MAX = 64, /* the same of one client */
+        HELLO_MS = 10000,          /* for a hello to arrive */
+        ANSWER_MS = 10000,         /* for an answer to be taken */
+        WAIT_MS = 60000,           /* for a worker to become ready */
         /* Delay before the next warm worker starts, so that it does not slow the new session. */
         RESPAWN_MS = 300,
         ACCEPT_PAUSE_MS = 100, /* when there are no descriptors */
@@ -36,12 +39,38 @@ enum {
 static const char draining_text[] =
         "this server drains: it takes no new sessions, and ends with the last one";
 
+void pending_init(struct supervisor *s)
+{
+        list_init(&s->arrivals.silent.all);
+        list_init(&s->arrivals.waiting.all);
+        list_init(&s->arrivals.served.all);
+        list_init(&s->arrivals.dead);
+}
+
+static void leave(struct pending *v)
+{
+        if (!v->in)
+                return;
+        list_remove(&v->link);
+        v->in->count--;
+        v->in = NULL;
+}
+
+/* Move the connection, perhaps a new one, to the end of this list. All connections of a list get the same time. */
+static void move(struct pending *v, struct pending_list *to, uint64_t ms)
+{
+        leave(v);
+        v->in = to;
+        v->deadline_ns = clock_now_ns() + ms * MS;
+        list_append(&to->all, &v->link);
+        to->count++;
+}
+
 /* Drop the pending connection, whose conn is closed. Its memory stays until the events at hand
  * are done. */
 static void pending_gone(struct supervisor *s, struct pending *v)
 {
-        list_remove(&v->link);
-        --*(v->waits ? &s->arrivals.waiting_count : &s->arrivals.pending_count);
+        leave(v);
         list_append(&s->arrivals.dead, &v->link);
 }
 
@@ -65,6 +94,29 @@ static void drop_refused(struct supervisor *s, struct pending *v, int status, co
 static struct pending *first(struct list *l)
 {
         return list_empty(l) ? NULL : list_entry(l->next, struct pending, link);
+}
+
+/* Keep the connection until it has taken its answer. Strangers can't displace it, because only admitted clients are
+ * served. The client with more than its part loses its own oldest one. */
+static void serve(struct supervisor *s, struct pending *newest)
+{
+        struct pending_list *served = &s->arrivals.served;
+        struct pending *oldest = NULL;
+        size_t count = 0;
+        move(newest, served, ANSWER_MS);
+        list_each(v, &served->all, struct pending, link)
+        {
+                if (strcmp(v->grant.who, newest->grant.who) != 0)
+                        continue;
+                oldest = oldest ? oldest : v;
+                count++;
+        }
+        if (count <= SERVED_OF_CLIENT_MAX)
+                oldest = served->count > SERVED_MAX ? first(&served->all) : NULL;
+        if (!oldest)
+                return;
+        log_info(LOG, "a client that did not take its answer makes room for another one");
+        pending_drop(s, oldest);
 }
 
 void pending_bury(struct supervisor *s)
@@ -101,7 +153,7 @@ static void refuse(struct supervisor *s, struct pending *v, int status, const ch
 void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant, int status,
                             const char *text)
 {
-        list_each(v, &s->arrivals.waiting, struct pending, link)
+        list_each(v, &s->arrivals.waiting.all, struct pending, link)
         {
                 if (grant && !grant_is_same(&v->grant, grant))
                         continue;
@@ -196,7 +248,7 @@ static bool query(struct supervisor *s, struct pending *v, uint64_t version)
 /* Find the connection that made the query; NULL: it is gone. */
 static struct pending *find_query(struct supervisor *s, uint64_t query)
 {
-        list_each(v, &s->arrivals.pending, struct pending, link)
+        list_each(v, &s->arrivals.served.all, struct pending, link)
         {
                 if (v->query == query)
                         return v;
@@ -274,9 +326,7 @@ uint64_t pending_query(struct supervisor *s, int fd, uint64_t before)
         v->conn = conn;
         v->tls_known = v->exports = true;
         v->from.local = true;
-        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
-        list_append(&s->arrivals.pending, &v->link);
-        s->arrivals.pending_count++;
+        serve(s, v);
         if (supervisor_watch(s, conn->fd, v) < 0 || !query(s, v, WIRE_VERSION)) {
                 uint64_t number = v->query;
                 pending_drop(s, v);
@@ -360,17 +410,6 @@ static void drain_for(struct supervisor *s, struct pending *v, uint64_t version)
 /* ROUTED: the caller may drop the pending connection. ROUTED_KEPT: an event or an answer goes on with it. */
 enum routed { ROUTED, ROUTED_WAIT, ROUTED_KEPT };
 
-/* Put the connection behind those whose hello has not come: it gets as much time as they. */
-static void restart(struct supervisor *s, struct pending *v)
-{
-        list_remove(&v->link);
-        --*(v->waits ? &s->arrivals.waiting_count : &s->arrivals.pending_count);
-        v->waits = false;
-        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
-        list_append(&s->arrivals.pending, &v->link);
-        s->arrivals.pending_count++;
-}
-
 /* Describe the devices to a client that wants no session yet. */
 static enum routed list_devices(struct supervisor *s, struct pending *v, struct description *d,
                                 const struct wire_hello *m)
@@ -380,9 +419,10 @@ static enum routed list_devices(struct supervisor *s, struct pending *v, struct 
         int r = describing_begin(s, v, d);
         if (r)
                 return ROUTED;
-        restart(s, v);
-        return event_set_change(s->events.set, v->conn->room_fd, EVENT_OUT, v) ? ROUTED_KEPT
-                                                                               : ROUTED;
+        if (!event_set_change(s->events.set, v->conn->room_fd, EVENT_OUT, v))
+                return ROUTED;
+        serve(s, v);
+        return ROUTED_KEPT;
 }
 
 /* Decide on a complete hello. */
@@ -422,8 +462,12 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 drain_for(s, v, version);
                 return ROUTED;
         }
-        if (m.role == HELLO_ROLE_LOOK)
-                return query(s, v, version) ? ROUTED_KEPT : ROUTED;
+        if (m.role == HELLO_ROLE_LOOK) {
+                if (!query(s, v, version))
+                        return ROUTED;
+                serve(s, v);
+                return ROUTED_KEPT;
+        }
         v->lists = describing_is_wanted(&m);
         if (v->lists && !s->draining) {
                 struct description *d = health_holds(s) ? NULL : describing_find(s, &v->grant);
@@ -496,7 +540,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
 
 void pending_serve_waiting(struct supervisor *s)
 {
-        list_each(v, &s->arrivals.waiting, struct pending, link)
+        list_each(v, &s->arrivals.waiting.all, struct pending, link)
         {
                 if (route(s, v) == ROUTED)
                         pending_drop(s, v);
@@ -505,17 +549,12 @@ void pending_serve_waiting(struct supervisor *s)
 
 static void start_waiting(struct supervisor *s, struct pending *v)
 {
-        if (s->arrivals.waiting_count == WAITING_MAX) {
+        if (s->arrivals.waiting.count == WAITING_MAX) {
                 refuse(s, v, SP_E_LIMIT, "too many sessions begin at once on this server");
                 pending_drop(s, v);
                 return;
         }
-        list_remove(&v->link);
-        s->arrivals.pending_count--;
-        list_append(&s->arrivals.waiting, &v->link);
-        s->arrivals.waiting_count++;
-        v->waits = true;
-        v->deadline_ns = clock_now_ns() + WAIT_MS * MS;
+        move(v, &s->arrivals.waiting, WAIT_MS);
         workers_provide_at(s, s->starts.crashes ? s->starts.next_ns : 0);
 }
 
@@ -557,7 +596,7 @@ void pending_event(struct supervisor *s, struct pending *v)
                         pending_drop(s, v);
                 return;
         }
-        if (v->query || v->waits) { /* the peer closed it, or wrote before the answer */
+        if (v->in != &s->arrivals.silent) { /* the peer closed it, or wrote before the answer */
                 pending_drop(s, v);
                 return;
         }
@@ -617,14 +656,14 @@ static struct pending *oldest_of_crowd(struct supervisor *s, const struct pendin
 {
         struct pending *oldest = NULL;
         size_t count = 0;
-        list_each(v, &s->arrivals.pending, struct pending, link)
+        list_each(v, &s->arrivals.silent.all, struct pending, link)
         {
                 if (memcmp(v->from.net, newest->from.net, sizeof(v->from.net)) != 0)
                         continue;
                 oldest = oldest ? oldest : v;
                 count++;
         }
-        return count > PENDING_OF_HOST_MAX ? oldest : NULL;
+        return count > SILENT_OF_HOST_MAX ? oldest : NULL;
 }
 
 static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
@@ -645,20 +684,18 @@ static int welcome(struct supervisor *s, struct conn *conn, bool tls_only)
                 mem_free(v);
                 return 0;
         }
-        v->deadline_ns = clock_now_ns() + HELLO_MS * MS;
         if (supervisor_watch(s, conn->fd, v) < 0) {
                 conn_close(conn);
                 mem_free(v);
                 return SP_E_LIMIT;
         }
-        list_append(&s->arrivals.pending, &v->link);
-        s->arrivals.pending_count++;
+        move(v, &s->arrivals.silent, HELLO_MS);
         struct pending *crowd = v->from.local ? NULL : oldest_of_crowd(s, v);
         if (crowd)
                 drop_refused(s, crowd, SP_E_BUSY,
                              "its host has too many connections without a hello");
-        if (s->arrivals.pending_count > PENDING_MAX)
-                drop_refused(s, first(&s->arrivals.pending), SP_E_BUSY,
+        if (s->arrivals.silent.count > SILENT_MAX)
+                drop_refused(s, first(&s->arrivals.silent.all), SP_E_BUSY,
                              "there are too many connections without a hello");
         return 0;
 }
@@ -681,7 +718,7 @@ void pending_accept(struct supervisor *s, const struct listening *l)
                         break;
                 }
                 log_warn(LOG, "no more connections can be taken: %s", status_text(r));
-                struct pending *oldest = first(&s->arrivals.pending);
+                struct pending *oldest = first(&s->arrivals.silent.all);
                 if (oldest) {
                         pending_drop(s, oldest);
                         continue;
@@ -695,12 +732,13 @@ void pending_accept(struct supervisor *s, const struct listening *l)
 
 uint64_t pending_deadline(const struct supervisor *s)
 {
-        const struct list *all[] = { &s->arrivals.pending, &s->arrivals.waiting };
+        const struct pending_list *lists[] = { &s->arrivals.silent, &s->arrivals.waiting,
+                                               &s->arrivals.served };
         uint64_t d = UINT64_MAX;
-        for (size_t i = 0; i < array_size(all); i++) {
-                if (list_empty(all[i]))
+        for (size_t i = 0; i < array_size(lists); i++) {
+                if (list_empty(&lists[i]->all))
                         continue;
-                uint64_t v = list_entry(all[i]->next, struct pending, link)->deadline_ns;
+                uint64_t v = list_entry(lists[i]->all.next, struct pending, link)->deadline_ns;
                 d = v < d ? v : d;
         }
         return d;
@@ -709,16 +747,17 @@ uint64_t pending_deadline(const struct supervisor *s)
 void pending_expire(struct supervisor *s, uint64_t now_ns)
 {
         struct pending *v;
-        while ((v = first(&s->arrivals.pending)) && v->deadline_ns <= now_ns) {
-                log_info(LOG, v->query ? "a session did not send its counters in time"
-                              : v->telling.description
-                                      ? "a client did not take the list of devices in time"
-                                      : "a connection without a hello was dropped");
-                if (!v->query && !v->telling.description)
-                        report_refused(s, SP_E_TIMEOUT);
+        while ((v = first(&s->arrivals.silent.all)) && v->deadline_ns <= now_ns) {
+                log_info(LOG, "a connection without a hello was dropped");
+                report_refused(s, SP_E_TIMEOUT);
                 pending_drop(s, v);
         }
-        while ((v = first(&s->arrivals.waiting)) && v->deadline_ns <= now_ns) {
+        while ((v = first(&s->arrivals.served.all)) && v->deadline_ns <= now_ns) {
+                log_info(LOG, v->query ? "a session did not send its counters in time"
+                                       : "a client did not take the list of devices in time");
+                pending_drop(s, v);
+        }
+        while ((v = first(&s->arrivals.waiting.all)) && v->deadline_ns <= now_ns) {
                 refuse(s, v, SP_E_TIMEOUT, "this server's OpenCL drivers take too long to load");
                 pending_drop(s, v);
         }
@@ -726,6 +765,7 @@ void pending_expire(struct supervisor *s, uint64_t now_ns)
 
 void pending_drop_all(struct supervisor *s)
 {
-        for (struct pending *v; (v = first(&s->arrivals.pending));)
+        for (struct pending *v;
+             (v = first(&s->arrivals.silent.all)) || (v = first(&s->arrivals.served.all));)
                 pending_drop(s, v);
 }

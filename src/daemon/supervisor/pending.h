@@ -6,6 +6,8 @@
 #include "daemon/control.h"
 #include "daemon/supervisor/supervising.h"
 
+void pending_init(struct supervisor *s);
+
 /* Start to accept again, or after a pause. SP_E_LIMIT. */
 SP_NODISCARD int pending_resume(struct supervisor *s);
 void pending_pause(struct supervisor *s);

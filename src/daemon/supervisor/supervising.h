@@ -29,14 +29,20 @@ struct listener_source {
         const struct listening *where;
 };
 
+/* Connections in order of arrival, and of their deadlines. */
+struct pending_list {
+        struct list all;
+        size_t count;
+};
+
 /* A connection that no worker has yet. */
 struct pending {
         struct source source;
-        struct list link;  /* supervisor's list: pending, waiting or dead */
-        struct conn *conn; /* NULL: dropped */
+        struct list link;
+        struct pending_list *in; /* one of the supervisor's lists */
+        struct conn *conn;       /* NULL: dropped */
         struct gate_origin from;
         bool tls_known; /* whether it is TLS is known */
-        bool waits;
         uint64_t deadline_ns;
         struct buf hello;
         uint64_t query;   /* number of its statistics query; 0: it made none */
@@ -214,14 +220,13 @@ struct supervisor {
 
         /* Connections that no worker has yet (pending.c). */
         struct {
-                struct list pending; /* in order of arrival */
-                size_t pending_count;
-                struct list waiting; /* connections whose hello asks for a new session */
-                size_t waiting_count;
-                struct list dead;    /* to be freed once the events at hand are done */
-                uint64_t accept_ns;  /* when to accept again; UINT64_MAX: accepting */
-                uint64_t queries;    /* number of the newest statistics query */
-                unsigned rate_per_s; /* 0: no limit */
+                struct pending_list silent;  /* their hello has not come: perhaps strangers */
+                struct pending_list waiting; /* admitted; their hello asks for a new session */
+                struct pending_list served;  /* admitted; they are sent an answer */
+                struct list dead;            /* to be freed once the events at hand are done */
+                uint64_t accept_ns;          /* when to accept again; UINT64_MAX: accepting */
+                uint64_t queries;            /* number of the newest statistics query */
+                unsigned rate_per_s;         /* 0: no limit */
                 struct rate rate;
         } arrivals;
 

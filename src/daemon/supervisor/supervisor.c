@@ -214,11 +214,9 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .cgroups = { .home = -1, .base = -1 },
                 .counts.since_ns = clock_now_ns(),
         };
-        list_init(&s.arrivals.pending);
-        list_init(&s.arrivals.waiting);
+        pending_init(&s);
         list_init(&s.workers);
         list_init(&s.accounts.all);
-        list_init(&s.arrivals.dead);
         s.meter.process.shares_log = true;
         s.exporter.process.again_ns = UINT64_MAX;
         s.streams.again_ns = streams_wanted(&s) ? 0 : UINT64_MAX;

@@ -262,7 +262,7 @@ void workers_provide(struct supervisor *s)
         size_t warming = workers_count(s, WORKER_WARMING), waiting = 0;
         bool lists = false;
         s->starts.next_ns = UINT64_MAX;
-        list_each(v, &s->arrivals.waiting, struct pending, link)
+        list_each(v, &s->arrivals.waiting.all, struct pending, link)
         {
                 if (health_holds(s)) /* new sessions may not get a warm worker yet */
                         break;
@@ -290,7 +290,7 @@ void workers_provide_at(struct supervisor *s, uint64_t ns)
 {
         if (ns < s->starts.next_ns)
                 s->starts.next_ns = ns;
-        if (!s->starts.crashes && s->arrivals.waiting_count)
+        if (!s->starts.crashes && s->arrivals.waiting.count)
                 s->starts.next_ns = 0;
 }
 
@@ -579,7 +579,7 @@ static void give_up(struct supervisor *s, struct worker *w)
 static void dismiss_unclaimed(struct supervisor *s, struct worker *w, uint64_t now_ns)
 {
         w->ready_by_ns = now_ns + UNCLAIMED_MS * MS;
-        list_each(v, &s->arrivals.waiting, struct pending, link)
+        list_each(v, &s->arrivals.waiting.all, struct pending, link)
         {
                 if (grant_is_same(&w->grant, &v->grant))
                         return;
