@@ -131,6 +131,15 @@ class Network:
     def inside(self, host, *command):
         return [*self.hosts.inside(host), *map(str, command)]
 
+    def join_again(self):
+        """A second wire, with addresses and interfaces of its own."""
+        near, far = (self.hosts.names[h] for h in ("near", "far"))
+        subprocess.run(["ip", "link", "add", "two", "netns", near, "type", "veth", "peer", "two", "netns", far], check=True,
+                       timeout=HANG_S)
+        for k, host in enumerate(("near", "far")):
+            self.hosts.ip(host, "addr", "add", f"10.77.2.{k + 1}/24", "dev", "two")
+            self.hosts.ip(host, "link", "set", "two", "up")
+
     def start_bus(self, host):
         folder = Path(self.folder.name) / host
         folder.mkdir()
@@ -252,6 +261,28 @@ def names_can_not_forge_lines():
         net.publish(name)
         got = found.until("appears")
         assert got["name"] == name, got
+
+
+def a_service_has_the_addresses_of_all_interfaces_that_are_up():
+    with Network() as net, net.source() as found:
+        def switch(device, state):
+            net.hosts.ip("near", "link", "set", device, state)
+
+        net.join_again()
+        net.publish("gpu1", "load=1")
+        got = found.until("appears", name="gpu1")
+        while not {"10.77.1.2", "10.77.2.2"} <= set(got["addresses"]):
+            got = found.until("changes", id=got["id"])
+        switch("two", "down")
+        while "10.77.2.2" in got["addresses"]:
+            got = found.until("changes", id=got["id"])
+        assert "10.77.1.2" in got["addresses"], got
+        switch("tofar", "down")
+        found.until("gone", id=got["id"])
+        switch("two", "up")
+        got = found.until("appears", name="gpu1")
+        while "10.77.2.2" not in got["addresses"]:
+            got = found.until("changes", id=got["id"])
 
 
 def services_survive_a_restart_of_the_daemon():
@@ -390,6 +421,40 @@ def a_paired_server_is_found_without_configuration():
             assert "SpanCL" not in clinfo("stranger") and "spancl[" not in clinfo("stranger")
         net.stop_avahi("near")
         assert "avahi" not in clinfo("user") and "spancl" not in clinfo("user"), clinfo("user")
+
+
+def link_local_addresses_of_ipv6_alone_are_enough():
+    """Such an address needs its interface. The server is found, and used."""
+    with Network() as net:
+        folder = Path(net.folder.name)
+        for k, (host, device) in enumerate((("near", "tofar"), ("far", "tonear"))):
+            net.hosts.ip(host, "addr", "del", f"10.77.1.{k + 1}/24", "dev", device)
+            net.hosts.ip(host, "addr", "del", f"fd77:1::{k + 1}/64", "dev", device)
+        subprocess.run([BUILD / "bin/spancl", "keys", folder / "pair"], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        (folder / "pair/server").rename(folder / "keys")
+        with net.spancld(*ALL, insecure=False) as s:
+            with net.source() as found:
+                got = found.until("appears")
+                while not got["addresses"]:
+                    got = found.until("changes", id=got["id"])
+                assert all(a.startswith("fe80::") and a.endswith("%tofar") for a in got["addresses"]), got
+            done = subprocess.run(net.inside("near", BUILD / "bin/spancl", "list", "--discover"), text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=claims.HANG_S, check=False,
+                                  env={**net.env("near"), "SPANCL_DISCOVERY": "mdns", "SPANCL_DISCOVERY_WAIT": "60000",
+                                       "SPANCL_KEYS": str(folder / "pair/client")})
+            assert done.returncode == 0 and "%tofar]:7777" in done.stdout, done.stdout + done.stderr
+            assert "takes a new session" in s.log_text(), s.log_text()
+
+
+def a_name_that_another_host_has_is_not_taken():
+    with Network() as net, net.source() as found:
+        name = socket.gethostname().partition(".")[0]
+        net.publish(name, "load=7", host="near")
+        first = found.until("appears", name=name)
+        with net.spancld("--listen", "*:7788", "--advertise"):
+            second = found.until("appears", name=f"{name} #2")
+            assert first["port"] == 7777 and second["port"] == 7788, (first, second)
 
 
 def a_server_publishes_only_the_address_that_it_listens_on():
@@ -613,6 +678,78 @@ def a_domain_with_thousands_of_services_is_bounded():
             return f"{count} of 2000 listed, {found.memory_mib():.1f} MiB"
 
 
+class LargeTxt:
+    """A server of DNS whose TXT records fill a message: 65,535 bytes. UDP has no room for them."""
+
+    def __init__(self):
+        self.tcp = socket.create_server(("127.0.0.1", 0))
+        self.port = self.tcp.getsockname()[1]
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", self.port))
+        self.large = 0  # answers of that size
+        for loop in (self._serve_udp, self._serve_tcp):
+            threading.Thread(target=loop, daemon=True).start()
+
+    def _answer(self, query, room):
+        end = query.index(b"\0", 12) + 5
+        question, kind = query[12:end], struct.unpack(">H", query[end - 4:end - 2])[0]
+        service = [b"large", b"_spancl", b"_tcp", b"lab", b"example"]
+        data, name = {12: (_dns_name(*service), _dns_name(*service[1:])),
+                      33: (struct.pack(">HHH", 0, 0, 7777) + _dns_name(b"gpu1", b"lab", b"example"), _dns_name(*service)),
+                      1: (socket.inet_aton("192.0.2.5"), _dns_name(b"gpu1", b"lab", b"example"))}.get(kind, (b"", b""))
+        if kind == 16:
+            name = _dns_name(*service)
+            size = 65535 - 12 - len(question) - len(name) - 10
+            data = b"".join(bytes([min(255, size - at - 1)]) + b"x" * min(255, size - at - 1) for at in range(0, size, 256))
+        head, known = query[:2], name and question[:-4].lower() == name.lower()
+        answer = _record(name, kind, data, False) if known else b""
+        short = len(answer) + 12 + len(question) > room
+        self.large += known and kind == 16 and not short
+        return head + struct.pack(">HHHHH", 0x8780 if short else 0x8580, 1, 0 if short or not known else 1, 0, 0) + \
+            question + (b"" if short else answer)
+
+    def _serve_udp(self):
+        while True:
+            try:
+                query, client = self.udp.recvfrom(4096)
+            except OSError:
+                return
+            self.udp.sendto(self._answer(query, 512), client)
+
+    def _serve_tcp(self):
+        while True:
+            try:
+                client, _ = self.tcp.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve_client, args=(client,), daemon=True).start()
+
+    def _serve_client(self, client):
+        with client, client.makefile("rb") as said:
+            while len(head := said.read(2)) == 2:
+                answer = self._answer(said.read(struct.unpack(">H", head)[0]), 65535)
+                client.sendall(struct.pack(">H", len(answer)) + answer)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.tcp.shutdown(socket.SHUT_RDWR)
+        self.tcp.close()
+        self.udp.close()
+
+
+def a_txt_record_of_64_kib_is_refused():
+    with LargeTxt() as server:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+        env.update(SPANCL_SEARCH_DOMAINS="lab.example", SPANCL_DNS_SERVERS=f"127.0.0.1:{server.port}")
+        with Lines([LIBEXEC / "discover-dns"], env) as found:
+            found.until("settled")
+            assert server.large, "it did not ask by TCP"
+            assert len(found.seen) == 1 and "TXT record is refused" in found.log(), (found.seen, found.log())
+            assert found.memory_mib() < 64, found.memory_mib()
+
+
 def without_a_server_of_dns_the_source_settles():
     with Zone() as zone, zone.source() as found:
         assert found.next()["event"] == "settled"
@@ -624,8 +761,24 @@ def _dns_name(*labels):
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
 
 
-def _record(name, kind, data, unique):
-    return name + struct.pack(">HHIH", kind, 0x8001 if unique else 1, 120, len(data)) + data
+def _record(name, kind, data, unique, life_s=120):
+    return name + struct.pack(">HHIH", kind, 0x8001 if unique else 1, life_s, len(data)) + data
+
+
+def _packet(records):
+    """With its length before it."""
+    packet = struct.pack(">HHHHHH", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
+    return struct.pack(">H", len(packet)) + packet
+
+
+def _service(name, address, life_s=120):
+    """The records of one service, as a host that answers no query has sent them."""
+    kind, host = _dns_name(b"_spancl", b"_tcp", b"local"), _dns_name(name + b"-host", b"local")
+    name = _dns_name(name, b"_spancl", b"_tcp", b"local")
+    return _packet([_record(kind, 12, name, False, life_s),
+                    _record(name, 33, struct.pack(">HHH", 0, 0, 7777) + host, True, life_s),
+                    _record(name, 16, bytes([6]) + b"load=1", True, life_s),
+                    _record(host, 1, socket.inet_aton(address), True, life_s)])
 
 
 def _forged(n):
@@ -654,16 +807,40 @@ while data:
 """
 
 
+def _send(net, packets):
+    subprocess.run(net.inside("far", sys.executable, "-c", FLOOD), input=packets, timeout=HANG_S, check=True)
+
+
+def a_server_that_falls_silent_goes_when_its_records_expire():
+    with Network(daemons=("near",)) as net, net.source() as found:
+        found.until("settled")
+        begin = time.monotonic()
+        _send(net, _service(b"gpu1", "10.77.1.2", life_s=6))
+        got = found.until("appears", name="gpu1")
+        found.until("gone", id=got["id"])
+        return f"its records live for 6 s, and it is gone after {time.monotonic() - begin:.1f} s"
+
+
+def no_host_can_announce_a_server_of_loopback():
+    with Network(daemons=("near",)) as net, net.source() as found:
+        found.until("settled")
+        for address in ("127.0.0.1", "0.0.0.0", "224.0.0.1"):
+            _send(net, _service(b"bad " + address.replace(".", "-").encode(), address))
+        wait_for(lambda: "can't be another host's" in found.log(), found.log)
+        _send(net, _service(b"good", "10.77.1.2"))
+        found.until("appears", name="good")
+        assert {l["name"] for l in found.seen if l["event"] == "appears"} == {"good"}, found.seen
+
+
 def a_flood_of_forged_services_keeps_memory_bounded():
     packets = b""
     for first in range(0, 10000, 8):
         records = [r for n in range(first, first + 8) for r in _forged(n)]
-        packet = struct.pack(">HHHHHH", 0, 0x8400, 0, len(records), 0, 0) + b"".join(records)
-        packets += struct.pack(">H", len(packet)) + packet
+        packets += _packet(records)
     with Network(daemons=("near",)) as net, net.source() as found:
         found.until("settled")
         before = found.memory_mib()
-        subprocess.run(net.inside("far", sys.executable, "-c", FLOOD), input=packets, timeout=HANG_S, check=True)
+        _send(net, packets)
         names = {found.until("appears")["id"]}
         time.sleep(2)
         while not found.lines.empty():
