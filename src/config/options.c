@@ -91,7 +91,7 @@ enum { FILE_OPTIONS_MAX = 512 };
 static bool is_for_command_line(enum config_id id)
 {
         return id == CONFIG_config || id == CONFIG_ready_fd || id == CONFIG_help ||
-               id == CONFIG_version || id == CONFIG_print_dns;
+               id == CONFIG_version || id == CONFIG_print_dns || id == CONFIG_print_avahi;
 }
 
 /* Check one line, and find its option. */

@@ -16,7 +16,7 @@
 #include "daemon/linux/birth.h"
 #include "daemon/linux/sandbox_test.h"
 #include "daemon/linux/zygote.h"
-#include "daemon/print_dns.h"
+#include "daemon/print_records.h"
 #include "daemon/sensors/sensors.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/reserving.h"
@@ -119,6 +119,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
         }
         if (*config_option_text(o, CONFIG_print_dns))
                 return print_dns(o);
+        if (config_option_flag(o, CONFIG_print_avahi))
+                return print_avahi(o);
         choose_format(o, part);
         log_threshold = (enum log_level)config_option_number(o, CONFIG_log);
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);

@@ -142,7 +142,7 @@ class Network:
 
     def start_bus(self, host):
         folder = Path(self.folder.name) / host
-        folder.mkdir()
+        (folder / "services").mkdir(parents=True)
         (folder / "bus.conf").write_text(BUS.format(folder=folder))
         (folder / "avahi.conf").write_text(AVAHI.format(host=host))
         bus = self.buses[host] = subprocess.Popen(
@@ -151,11 +151,12 @@ class Network:
         assert bus.stdout.readline(), "dbus-daemon does not start"
 
     def start_avahi(self, host):
-        """Its folder of /run is one of the process's own: each host has a daemon."""
-        conf = Path(self.folder.name) / host / "avahi.conf"
+        """Its folders of /run and of static services are the process's own: each host has a daemon."""
+        folder = Path(self.folder.name) / host
         self.avahi[host] = subprocess.Popen(
             self.inside(host, "sh", "-c", "mkdir -p /run/avahi-daemon && mount -t tmpfs none /run/avahi-daemon && "
-                        f"exec avahi-daemon --no-drop-root --no-chroot --no-rlimits -f {conf}"),
+                        f"mount --bind {folder}/services /etc/avahi/services && "
+                        f"exec avahi-daemon --no-drop-root --no-chroot --no-rlimits -f {folder}/avahi.conf"),
             env=self.env(host), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def await_avahi(self, host):
@@ -504,6 +505,25 @@ def sessions_change_the_load():
         found.until("changes", id=got["id"], load=0)
 
 
+def a_file_publishes_a_server_that_can_not_reach_avahi():
+    with Network() as net, net.source() as found:
+        def printed(*options):
+            return subprocess.run([BUILD / "bin/spancld", "--print-avahi", "--keys", f"{net.folder.name}/keys", *options],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HANG_S, check=False)
+
+        subprocess.run([BUILD / "bin/spancld", "pair", "--keys", f"{net.folder.name}/keys"], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        for options in ((), ("--listen", "localhost"), ("--listen", "192.0.2.9")):
+            done = printed(*options)
+            assert done.returncode == 2 and not done.stdout and "--print-avahi" in done.stderr, (options, done)
+        net.stop_avahi("far")
+        (Path(net.folder.name) / "far/services/spancl.service").write_text(printed("--listen", "*:7788").stdout)
+        net.start_avahi("far")
+        net.await_avahi("far")
+        got = found.until("appears")
+        assert got["name"] == "far" and got["port"] == 7788 and len(got["key"]) == 64 and got["protocol"] >= 1, got
+
+
 def a_server_says_that_avahi_is_not_there():
     with Network(daemons=()) as net, net.spancld(*ALL) as s:
         wait_for(lambda: "avahi-daemon is not there" in s.log_text(), s.log_text)
@@ -648,7 +668,11 @@ def printed_records_lead_to_the_server():
         zone.serve(*options)
         with zone.source() as found:
             got = found.until("appears")
-            assert got["addresses"] == ["192.0.2.9"] and got["port"] == 7788 and got["protocol"] >= 1, got
+            assert got["addresses"] == ["192.0.2.9"] and got["port"] == 7788 and got["protocol"] >= 1 and "key" not in got, got
+        subprocess.run([BUILD / "bin/spancld", "pair", "--keys", keys], check=True, timeout=HANG_S, stdout=subprocess.DEVNULL)
+        done = subprocess.run([BUILD / "bin/spancld", "--print-dns", "lab.example", "--listen", "192.0.2.9:7788",
+                               "--keys", keys], stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=True)
+        assert '"key=' in done.stdout, "a server that takes clients has a key"
 
 
 def a_dot_behind_the_domain_changes_nothing():

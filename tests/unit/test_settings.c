@@ -405,6 +405,7 @@ static void a_server_refuses_a_wrong_file(void **state)
                 { "ready-fd=3\n", "only the command line takes --ready-fd" },
                 { "config=/x\n", "only the command line takes --config" },
                 { "print-dns=lab.example\n", "only the command line takes --print-dns" },
+                { "print-avahi=1\n", "only the command line takes --print-avahi" },
                 { "advertise=1\n", "spancld.conf:1: --advertise: '1' is not allowed" },
         };
         char option[300], path[256], name[] = "spancld";

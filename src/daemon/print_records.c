@@ -1,4 +1,4 @@
-#include "daemon/print_dns.h"
+#include "daemon/print_records.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -39,6 +39,56 @@ static bool find_listen(const struct config_options *o, struct address *ret)
                         return true;
         }
         return false;
+}
+
+/* A server with clients makes its key when it starts, if it has none. False: it can't, as the log says. */
+static bool open_gate(struct gate *g, const struct config_options *o)
+{
+        gate_init(g, o);
+        if (!gate_has_friends(g)) {
+                gate_keys_if_any(g);
+                return true;
+        }
+        if (gate_keys(g) == 0)
+                return true;
+        gate_fini(g);
+        return false;
+}
+
+int print_avahi(const struct config_options *o)
+{
+        struct address at;
+        struct gate gate;
+        bool v4, all;
+        if (!find_listen(o, &at)) {
+                fprintf(stderr, "spancld: --print-avahi needs --listen '*'\n");
+                return 2;
+        }
+        v4 = !strcmp(at.host, "0.0.0.0");
+        all = v4 || !strcmp(at.host, "*") || !strcmp(at.host, "::");
+        if (!all) {
+                fprintf(stderr,
+                        "spancld: --print-avahi: avahi-daemon would publish all addresses of this host, and "
+                        "the server listens on one. It needs --listen '*'\n");
+                return 2;
+        }
+        if (!open_gate(&gate, o))
+                return 1;
+        printf("<?xml version=\"1.0\" standalone=\"no\"?>\n"
+               "<!DOCTYPE service-group SYSTEM \"avahi-service.dtd\">\n"
+               "<service-group>\n"
+               "  <name replace-wildcards=\"yes\">%%h</name>\n"
+               "  <service%s>\n"
+               "    <type>_spancl._tcp</type>\n"
+               "    <port>%u</port>\n"
+               "    <txt-record>v=%u</txt-record>\n",
+               v4 ? " protocol=\"ipv4\"" : "", at.port, (unsigned)WIRE_VERSION);
+        if (*gate.identity)
+                printf("    <txt-record>key=%s</txt-record>\n", gate.identity);
+        printf("  </service>\n"
+               "</service-group>\n");
+        gate_fini(&gate);
+        return 0;
 }
 
 /* The addresses that are printed for a host. */
@@ -92,8 +142,8 @@ int print_dns(const struct config_options *o)
         host_short_name(host, sizeof(host), "spancld");
         for (char *c = host; *c; c++)
                 *c = isalnum((unsigned char)*c) ? *c : '-';
-        gate_init(&gate, o);
-        gate_keys_if_any(&gate);
+        if (!open_gate(&gate, o))
+                return 1;
         printf("_spancl._tcp.%s. %d IN PTR %s._spancl._tcp.%s.\n", domain, LIFE_S, host, domain);
         printf("%s._spancl._tcp.%s. %d IN SRV 0 0 %u %s.%s.\n", host, domain, LIFE_S, at.port, host,
                domain);
