@@ -136,6 +136,24 @@ def a_server_that_a_file_names_comes_goes_and_moves():
     third.stop()
 
 
+def a_context_of_the_platform_has_the_devices_of_its_moment():
+    folder = Folder()
+    one, two = Server(), Server()
+    folder.write(one.record("one"))
+    client = Client(folder.source)
+    client.expect("list", "a")
+    client.expect("take", "ok")
+    folder.write(one.record("one"), two.record("two"))
+    client.expect("until ab", "ab")
+    client.expect("has", "a")  # contexts keep what they have
+    client.expect("drop", "ok")
+    client.expect("take", "ok")
+    client.expect("has", "ab")
+    client.end()
+    one.stop()
+    two.stop()
+
+
 def a_server_that_moves_while_it_is_used_is_the_same_device():
     folder = Folder()
     server = Server()
@@ -360,6 +378,42 @@ def list_discover_says_which_devices_are_taken_and_why_not():
     busy.end()
     one.stop()
     two.stop()
+
+
+def discover_shows_what_changes():
+    """There is no server: `spancl discover` connects to none."""
+    folder = Folder()
+    one = {"name": "one", "addresses": ["192.0.2.1"], "port": 1, "types": "gpu,cpu"}
+    folder.write(one)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
+
+    def watch(*options):
+        return subprocess.Popen([str(BUILD / "bin/spancl"), "discover", "--watch", *options, folder.source], env=env, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+    with watch("--json") as lines, watch() as table:
+        def event():
+            got = json.loads(lines.stdout.readline())
+            return got["event"], got["id"], got.get("load"), got["source"]
+
+        def row(*words):
+            for line in table.stdout:
+                if all(word in line for word in words):
+                    return
+            raise AssertionError("the table has ended")
+
+        assert event() == ("appears", "one", 0, folder.source)
+        row("one", "192.0.2.1:1", "not paired: spancl pair")
+        folder.write({**one, "load": 3})
+        assert event() == ("changes", "one", 3, folder.source)
+        row("one", " 3 ")
+        folder.write({**one, "load": 3}, {**one, "name": "two"})
+        assert event() == ("appears", "two", 0, folder.source)
+        row("two")
+        folder.write({**one, "name": "two"})
+        assert event() == ("gone", "one", None, folder.source)
+        lines.terminate()
+        table.terminate()
 
 
 def the_program_names_servers_itself():

@@ -4,6 +4,8 @@
  *   list     a letter for each device of clGetDeviceIDs, the same one as long as it is the same device
  *   until W  the same, when it is W ("-": none)
  *   use [L]  make a context on the first device, or on that with the letter, and keep it
+ *   take     make a context of the platform's devices, without a list, and keep it
+ *   has      a letter for each device of the context
  *   compute  write and read a buffer there: "ok", or the first error
  *   drop     release it
  *   state    of the first device of the context: is it available, 0 or 1?
@@ -45,15 +47,8 @@ static void pause_ms(int ms)
         nanosleep(&t, NULL);
 }
 
-static void list(char text[DEVICES_MAX + 2])
+static void name_all(const cl_device_id *now, cl_uint count, char text[DEVICES_MAX + 2])
 {
-        cl_device_id now[DEVICES_MAX];
-        cl_uint count = 0;
-        cl_int e = clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, DEVICES_MAX, now, &count);
-        if (e == CL_DEVICE_NOT_FOUND)
-                count = 0;
-        else if (e != CL_SUCCESS)
-                exit(3);
         strcpy(text, count ? "" : "-");
         for (cl_uint i = 0; i < count; i++) {
                 unsigned k = 0;
@@ -64,6 +59,36 @@ static void list(char text[DEVICES_MAX + 2])
                 text[i] = (char)('a' + k);
                 text[i + 1] = 0;
         }
+}
+
+static void list(char text[DEVICES_MAX + 2])
+{
+        cl_device_id now[DEVICES_MAX];
+        cl_uint count = 0;
+        cl_int e = clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, DEVICES_MAX, now, &count);
+        if (e == CL_DEVICE_NOT_FOUND)
+                count = 0;
+        else if (e != CL_SUCCESS)
+                exit(3);
+        name_all(now, count, text);
+}
+
+static cl_int take(void)
+{
+        const cl_context_properties list[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)platform,
+                                               0 };
+        cl_int e;
+        context = clCreateContextFromType(list, CL_DEVICE_TYPE_CUSTOM, NULL, NULL, &e);
+        return e;
+}
+
+static void has(char text[DEVICES_MAX + 2])
+{
+        cl_device_id devices[DEVICES_MAX];
+        size_t size = 0;
+        if (clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, &size))
+                exit(3);
+        name_all(devices, (cl_uint)(size / sizeof(*devices)), text);
 }
 
 static cl_int use(const char *letter)
@@ -177,6 +202,11 @@ int main(void)
                         printf("%s\n", text);
                 } else if (!strcmp(line, "use")) {
                         answer(use(rest));
+                } else if (!strcmp(line, "take")) {
+                        answer(take());
+                } else if (!strcmp(line, "has")) {
+                        has(text);
+                        printf("%s\n", text);
                 } else if (!strcmp(line, "compute")) {
                         answer(compute());
                 } else if (!strcmp(line, "drop")) {
