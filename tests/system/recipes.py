@@ -143,11 +143,12 @@ class Mounted:
 
 
 class Bound:
-    """A folder at a path, as `docker run -v FOLDER:PATH:ro` mounts it."""
+    """A folder, or a file, at a path, as `docker run -v FOLDER:PATH:ro` mounts it."""
 
     def __init__(self, folder, path):
         self.path = Path(path)
-        self.path.mkdir(parents=True, exist_ok=True)
+        if Path(folder).is_dir():
+            self.path.mkdir(parents=True, exist_ok=True)
         do(["mount", "--bind", str(folder), path])
         do(["mount", "-o", "remount,bind,ro", path])
 
@@ -244,6 +245,40 @@ def a_pod_takes_its_clients_alone():
             done = HOST.spancl(client.path, "ping", ADDRESS, user=uid, group=uid, extra_groups=[group])
             assert done.returncode == 0 and "(tls)" in done.stdout, done.stdout
             takes_its_clients_alone(c, client.path, believes)
+
+
+def a_pod_finds_the_servers_that_its_service_names():
+    """/etc/hosts stands for the cluster's DNS."""
+    m = Manifest()
+    keys = HOST.make_keys(m.recipe)
+    hosts = HOST.path / "hosts"
+    source = str(HOST.path / "usr/libexec/spancl/discover-kubernetes")
+
+    def name(*addresses):
+        hosts.write_text("127.0.0.1 localhost\n" + "".join(f"{a} spancld\n" for a in addresses))
+
+    name(ADDRESS)
+    with Bound(hosts, "/etc/hosts"), Mounted(keys / "server", m.path, m.mode, m.group), \
+            Container(HOST, IMAGE, m.args, m.uid, [m.group]) as c:
+        c.wait_ready()
+        env = HOST.environment({"SPANCL_KEYS": str(keys / "client"), "SPANCL_DISCOVERY": f"exec:{source}",
+                                "SPANCL_DISCOVERY_WAIT": "60000"})
+        shown = do([str(HOST.bin / "spancl"), "list", "--discover"], env=env)
+        assert f"{ADDRESS}:{PORT}" in shown and "taken: " in shown, shown
+        with subprocess.Popen([source], env=env, stdout=subprocess.PIPE, text=True) as found:
+            def next_line():
+                return json.loads(next(line for line in found.stdout if line.strip()))
+
+            assert next_line()["addresses"] == [ADDRESS]
+            assert next_line() == {"event": "settled"}
+            name(ADDRESS, "10.79.1.2")
+            assert next_line()["id"] == "10.79.1.2"
+            name("10.79.1.2")
+            assert next_line() == {"event": "gone", "id": ADDRESS}
+            name()
+            assert next_line() == {"event": "gone", "id": "10.79.1.2"}
+            found.stdout.close()  # it notices, and ends
+            found.wait(HANG_S)
 
 
 def without_keys_there_is_no_server():
