@@ -1,5 +1,6 @@
 #include "daemon/supervisor/advertising.h"
 
+#include <CL/cl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -116,15 +117,34 @@ static bool find_place(const struct supervisor *s, bool or_loopback, struct plac
         return ret->port;
 }
 
+/* Write the types of the devices as a TXT record has them; "": a worker has yet to tell them. */
+static void put_types(const struct supervisor *s, char ret[TXT_TYPES_MAX + 1])
+{
+        static const struct {
+                cl_device_type type;
+                const char *name;
+        } all[] = { { CL_DEVICE_TYPE_CPU, "cpu" },
+                    { CL_DEVICE_TYPE_GPU, "gpu" },
+                    { CL_DEVICE_TYPE_ACCELERATOR, "accelerator" },
+                    { CL_DEVICE_TYPE_CUSTOM, "custom" } };
+        size_t n = 0;
+        *ret = 0;
+        for (size_t i = 0; i < array_size(all); i++)
+                if (s->descriptions.types & all[i].type)
+                        n += (size_t)sprintf(ret + n, "%s%s", n ? "," : "", all[i].name);
+}
+
 /* ---- multicast DNS -------------------------------------------------------------------------- */
 
 static bool publish_mdns(struct supervisor *s, struct advertiser *a, const struct place *at)
 {
         char line[ADDRESSES_MAX + 256];
         const char *key = s->gate.identity;
-        int n = snprintf(line, sizeof(line), "%u %s id=%s v=%u%s%s load=%u\n", at->port,
-                         at->addresses, a->id, WIRE_VERSION, *key ? " key=" : "", key,
-                         (unsigned)workers_count(s, WORKER_BUSY));
+        char types[TXT_TYPES_MAX + 1];
+        put_types(s, types);
+        int n = snprintf(line, sizeof(line), "%u %s id=%s v=%u%s%s%s%s load=%u\n", at->port,
+                         at->addresses, a->id, WIRE_VERSION, *types ? " types=" : "", types,
+                         *key ? " key=" : "", key, (unsigned)workers_count(s, WORKER_BUSY));
         return file_write_all(a->process.control, line, (size_t)n);
 }
 
@@ -197,6 +217,7 @@ static void fill_record(const struct supervisor *s, const struct place *at, stru
                                     .has_load = true,
                                     .load = (uint32_t)workers_count(s, WORKER_BUSY) } },
         };
+        put_types(s, ret->found.txt.types);
         host_short_name(ret->name, sizeof(ret->name), "spancld");
         strcpy(copy, at->addresses);
         for (const char *host = strtok_r(copy, ",", &rest); host;
@@ -260,6 +281,7 @@ static bool publish(struct supervisor *s, struct advertiser *a)
         a->failing = false;
         a->renew_ns = k->renew_s ? now + k->renew_s * 1000ull * MS : UINT64_MAX;
         a->load = (unsigned)workers_count(s, WORKER_BUSY);
+        a->types = s->descriptions.types;
         strcpy(a->key, s->gate.identity);
         return true;
 }
@@ -267,7 +289,7 @@ static bool publish(struct supervisor *s, struct advertiser *a)
 static bool is_published(const struct supervisor *s, const struct advertiser *a)
 {
         return (!kind_of(s, a)->load || a->load == workers_count(s, WORKER_BUSY)) &&
-               !strcmp(a->key, s->gate.identity);
+               a->types == s->descriptions.types && !strcmp(a->key, s->gate.identity);
 }
 
 static uint64_t next_publication(const struct supervisor *s, const struct advertiser *a)

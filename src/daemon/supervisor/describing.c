@@ -1,5 +1,6 @@
 #include "daemon/supervisor/describing.h"
 
+#include <CL/cl.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -140,6 +141,17 @@ static struct description *take_parts(struct supervisor *s, struct worker *w, si
         return describe(s, &w->devices.parts);
 }
 
+/* Return the types of the devices, as cl_device_type. */
+static uint64_t types_of(const struct description *d)
+{
+        struct info_entry e;
+        uint64_t types = 0;
+        for (struct bytes left = bytes_of(d->info.data, d->info.size); info_next(&left, &e);)
+                if (e.key == INFO_DEVICE)
+                        types |= info_u64(e.value, CL_DEVICE_TYPE, 0);
+        return types;
+}
+
 void describing_learn(struct supervisor *s, struct worker *w, size_t size)
 {
         struct description *d = NULL;
@@ -149,6 +161,8 @@ void describing_learn(struct supervisor *s, struct worker *w, size_t size)
         describing_drop_parts(w);
         if (!d)
                 return;
+        if (!*w->grant.owner && !*w->grant.devices)
+                s->descriptions.types = types_of(d);
         forget(s, find(s, w->devices.filter, w->grant.owner));
         if (!add(s, w->devices.filter, w->grant.owner, d))
                 limit(s);

@@ -153,6 +153,7 @@ struct advertiser {
         bool failing;           /* the last try to tell it failed, and the log says so */
         char id[33];            /* of this run, in hex */
         unsigned load;          /* the number of sessions that it knows */
+        uint64_t types;         /* the types of devices that it knows, as cl_device_type */
         char key[KEYS_HEX + 1]; /* the key that it knows; "": none */
 };
 
@@ -234,6 +235,8 @@ struct supervisor {
         struct {
                 struct described *first; /* in order of their last use (describing.c) */
                 size_t bytes;
+                uint64_t
+                        types; /* cl_device_type: of the devices that a client without a key gets */
         } descriptions;
         struct counts counts;
 
