@@ -474,6 +474,34 @@ def a_server_of_loopback_is_published_to_its_own_host():
         assert len(other.seen) == 1, other.seen
 
 
+DEMO = """
+eval "$(sed -n '/^over_found()/,/^}/p; /^devices_seen()/,/^}/p; /^are_found()/,/^}/p' "$0")"
+build=$1 run_tmp=$2 server_ports=("$3" "$4")
+over_servers() {
+        SPANCL_SERVERS="localhost:${server_ports[0]} localhost:${server_ports[1]}" OCL_ICD_VENDORS=$build/etc/vendors SPANCL_KEYS=$run_tmp/pair/client "$@"
+}
+are_found && devices_seen over_found
+"""
+
+
+def the_demo_finds_its_two_servers():
+    """By the functions of ./demo, which gives up after some time and then names its servers."""
+    with Network(daemons=("far",)) as net:
+        folder = Path(net.folder.name)
+        (folder / "demo").mkdir()
+        subprocess.run([BUILD / "bin/spancl", "keys", folder / "demo/pair"], check=True, timeout=HANG_S,
+                       stdout=subprocess.DEVNULL)
+        (folder / "demo/pair/server").rename(folder / "keys")
+        with net.spancld("--advertise", backend="native", insecure=False) as s, \
+                net.spancld("--advertise", backend="native", insecure=False) as t:
+            def found():
+                return subprocess.run(net.inside("far", "bash", "-c", DEMO, ROOT / "demo", BUILD, folder / "demo", s.ports[0],
+                                                 t.ports[0]), env=net.env("far"), text=True, stdout=subprocess.PIPE,
+                                      timeout=claims.HANG_S, check=False).stdout.strip()
+
+            claims.wait_for(lambda: found() == "2", "./demo does not find both servers")
+
+
 def servers_of_one_host_have_different_names():
     with Network() as net, net.source() as found, net.spancld(*ALL), net.spancld("--listen", "*:7788", "--advertise"):
         first, second = found.until("appears"), found.until("appears")
