@@ -308,6 +308,34 @@ def server_that_drains_obeys_sigterm():
         assert s.processes[0].wait(HANG_S) == 0
 
 
+def sigterm_with_grace_waits_for_the_last_session():
+    with servers(1, "--backend", "reference", "--grace", "3600", "--log", "info") as s, \
+            Actor(at(s.ports[0]), "builtin") as client:
+        client.do("begin")
+        client.do("compute")
+        s.processes[0].send_signal(signal.SIGTERM)
+        wait_for(lambda: "spancld drains" in s.log_text(), "spancld does not say that it drains")
+        other = subprocess.run([str(BUILD / "bin/spancl"), "list"], env=client_env(at(s.ports[0])), text=True,
+                               capture_output=True, timeout=HANG_S, check=False)
+        assert other.returncode and "this server drains" in other.stderr + other.stdout, other
+        client.do("compute")
+        assert s.processes[0].poll() is None
+        client.do("end")
+        assert s.processes[0].wait(HANG_S) == 0 and "spancld is drained" in s.log_text()
+        client.leave()
+
+
+def grace_ends_in_time_and_with_a_second_sigterm():
+    for seconds, times, last in ("1", 1, "the time of --grace is over"), ("3600", 2, "spancld drains"):
+        with servers(1, "--backend", "reference", "--grace", seconds) as s, Actor(at(s.ports[0]), "builtin") as client:
+            client.do("begin")
+            client.do("compute")
+            for _ in range(times):
+                s.processes[0].send_signal(signal.SIGTERM)
+                wait_for(lambda: "spancld drains" in s.log_text(), "spancld does not say that it drains")
+            assert s.processes[0].wait(HANG_S) == 0 and last in s.log_text(), s.log_text()
+
+
 # --- While a server is disconnected -----------------------------------------------------------------------
 
 def calls_that_need_a_server_that_is_disconnected_fail_and_nothing_hangs():

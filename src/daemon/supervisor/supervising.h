@@ -264,6 +264,8 @@ struct supervisor {
         bool namespaces_reported; /* the log says that sessions lack namespaces */
         bool unreaped;            /* children may have ended that were not collected yet */
         bool draining;            /* no new sessions; spancld ends with the last one */
+        uint64_t
+                grace_ns; /* after SIGTERM: when the sessions end all the same; 0: no SIGTERM came */
         bool stopping;
 };
 

@@ -1,5 +1,6 @@
 #include "daemon/supervisor/supervisor.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -30,6 +31,23 @@ static bool is_drained(const struct supervisor *s)
         return s->draining && !workers_count(s, WORKER_BUSY);
 }
 
+/* Drain for the time of --grace. Not SIGINT: its sender waits at a terminal. */
+static void end_with_grace(struct supervisor *s)
+{
+        enum { TO_STOP_S = 15 }; /* behind that, as TimeoutStopSec of the unit */
+        uint64_t grace_s = config_option_number(s->options, CONFIG_grace);
+        char longer[64];
+        if (!grace_s || s->grace_ns) {
+                s->stopping = true;
+                return;
+        }
+        s->grace_ns = clock_now_ns() + grace_s * 1000000000;
+        snprintf(longer, sizeof(longer), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64,
+                 (grace_s + TO_STOP_S) * 1000000);
+        notify_send(longer);
+        pending_drain(s);
+}
+
 static void on_signal(struct supervisor *s)
 {
         int number;
@@ -38,6 +56,8 @@ static void on_signal(struct supervisor *s)
                         s->unreaped = true;
                 else if (number == SIGUSR1)
                         pending_drain(s);
+                else if (number == SIGTERM)
+                        end_with_grace(s);
                 else
                         s->stopping = true;
         }
@@ -50,6 +70,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = w < d ? w : d;
         d = s->arrivals.accept_ns < d ? s->arrivals.accept_ns : d;
         d = s->trim_ns < d ? s->trim_ns : d;
+        d = s->grace_ns && s->grace_ns < d ? s->grace_ns : d;
         d = s->clients.due_ns && s->clients.due_ns < d ? s->clients.due_ns : d;
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
@@ -65,6 +86,10 @@ static uint64_t next_deadline(const struct supervisor *s)
 static void expire(struct supervisor *s)
 {
         uint64_t now = clock_now_ns();
+        if (s->grace_ns && s->grace_ns <= now) {
+                log_warn(LOG, "the time of --grace is over: the sessions end");
+                s->stopping = true;
+        }
         pending_expire(s, now);
         workers_expire(s, now);
         workers_trim(s, now);

@@ -6,8 +6,8 @@
 
 #include "config/options.h"
 
-/* Run the supervisor until SIGTERM or SIGINT, or after SIGUSR1 until the last session has ended. Returns the
- * process's exit status. Workers get the options in `argv`, too. */
+/* Run the supervisor until SIGTERM or SIGINT, or after SIGUSR1 until the last session has ended. With --grace, SIGTERM
+ * is SIGUSR1 for that time. Returns the process's exit status. Workers get the options in `argv`, too. */
 int supervisor_main(const struct config_options *o, int argc, char **argv);
 
 #endif
