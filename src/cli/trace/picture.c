@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/markup.h"
 #include "base/mem.h"
 #include "cli/profile/answers.h"
 
@@ -52,33 +52,6 @@ static uint64_t end_of(const struct trace_file_event *e)
 {
         return e->duration_ns < UINT64_MAX - e->begin_ns ? e->begin_ns + e->duration_ns
                                                          : UINT64_MAX;
-}
-
-/* Texts have no control characters (cli/trace/file.h). At most `letters` of them, then an ellipsis. */
-static void put_text(struct picture *p, const char *text, size_t letters)
-{
-        for (size_t n = 0; *text; n++) {
-                if (n + 1 >= letters && text[1]) {
-                        fputs("…", p->to);
-                        return;
-                }
-                switch (*text) {
-                case '<':
-                        fputs("&lt;", p->to);
-                        break;
-                case '>':
-                        fputs("&gt;", p->to);
-                        break;
-                case '&':
-                        fputs("&amp;", p->to);
-                        break;
-                default:
-                        fputc(*text, p->to);
-                }
-                /* The rest of a character of several bytes. */
-                for (text++; ((unsigned char)*text & 0xC0) == 0x80; text++)
-                        fputc(*text, p->to);
-        }
 }
 
 static double place(const struct picture *p, uint64_t ns)
@@ -191,14 +164,15 @@ static void put_bar(struct picture *p, const struct trace_file_event *e, int y, 
                 colour_of(trace_file_text(p->f, e->category), name));
         if (w >= 1) { /* a narrower one can't be pointed at */
                 fputs("<title>", p->to);
-                put_text(p, name, TRACE_FILE_NAME_MAX);
+                markup_put(p->to, name, TRACE_FILE_NAME_MAX);
                 fprintf(p->to, " %s</title>", answers_time(e->duration_ns, t));
         }
         fputs("</rect>\n", p->to);
         if (w < 5 * LETTER || depth)
                 return;
         fprintf(p->to, "<text x='%.1f' y='%d' class='b'>", x + 3, y + 12);
-        put_text(p, e->command ? trace_file_text(p->f, e->command) : name, (size_t)(w / LETTER));
+        markup_put(p->to, e->command ? trace_file_text(p->f, e->command) : name,
+                   (size_t)(w / LETTER));
         fputs("</text>\n", p->to);
 }
 
@@ -240,13 +214,13 @@ static void put_rows(struct picture *p)
                 const struct row *r = &p->rows[i];
                 if (!i || p->rows[i - 1].process != r->process) {
                         fprintf(p->to, "<text x='8' y='%d' class='p'>", r->y - 6);
-                        put_text(p, trace_file_row_name(p->f, r->process, 0), 140);
+                        markup_put(p->to, trace_file_row_name(p->f, r->process, 0), 140);
                         fputs("</text>\n", p->to);
                 }
                 fprintf(p->to, "<rect x='%d' y='%d' width='%d' height='%d' fill='#f4f5f7'/>\n",
                         LEFT, r->y, WIDTH, ROW - 3);
                 fprintf(p->to, "<text x='18' y='%d'>", r->y + 12);
-                put_text(p, trace_file_row_name(p->f, r->process, r->thread), 40);
+                markup_put(p->to, trace_file_row_name(p->f, r->process, r->thread), 40);
                 fputs("</text>\n", p->to);
         }
 }
@@ -302,7 +276,7 @@ static void put_marks(struct picture *p, int height)
                         "<path d='M%.1f %dV%d' stroke='#d02020' stroke-dasharray='4 3'/><text x='%.1f' "
                         "y='%d' fill='#d02020'>",
                         x, TOP, height - TITLE, x + 3, TOP + 8);
-                put_text(p, trace_file_text(p->f, e->name), 40);
+                markup_put(p->to, trace_file_text(p->f, e->name), 40);
                 fputs("</text>\n", p->to);
                 p->bars++;
         }
