@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 
+#include "cli/profile/html.h"
 #include "cli/profile/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        char name[] = "a <program>", *command[] = { name, NULL };
         struct ledger_file l;
         struct answers a;
         FILE *from = size ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
@@ -22,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (null) {
                 report_text(null, &l, &a);
                 report_json(null, &l, &a);
+                html_write(null, &l, &a, command);
                 fclose(null);
         }
         ledger_fini(&l);

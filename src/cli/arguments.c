@@ -21,6 +21,7 @@ const struct argument_option argument_options[] = {
           "keep the newest events in so many MiB, and write a timeline only at SIGUSR2, when a link or a server is "
           "lost, and when a command fails" },
         { "--svg", "FILE", "draw the timeline of this file as SVG on standard output" },
+        { "--html", "FILE", "write the report into this file, for browsers, with pictures" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },
         { "--use", "", "then let all programs of this user see the server's devices, too" },

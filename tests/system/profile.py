@@ -3,11 +3,13 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import claims
 import daemon
@@ -125,6 +127,89 @@ def the_text_names_what_costs():
     assert done.returncode == 0 and done.stdout == "computed\n", done.stderr
     for words in ("Where ", "Bound by ", "tick", "touch", "write buffer", "Advice:"):
         assert words in done.stderr, (words, done.stderr)
+
+
+# --- The file for browsers --------------------------------------------------------------------------
+
+XHTML = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "code", "strong", "span", "bdi", "small",
+         "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "footer", "svg", "rect"}
+
+
+def page(where, *command, path="report.html"):
+    """Returns how the program ended, and the page, which is well-formed and has no element that could load or run something."""
+    file = Path(FOLDER.name) / path
+    done = daemon.run([SPANCL, "profile", "--html", str(file), "--", *map(str, command)], where)
+    assert done.returncode == 0 and f"the report is in {file}" in done.stderr, done.stderr
+    text = file.read_text(encoding="utf-8", errors="strict")
+    root = ElementTree.fromstring(text)
+    for e in root.iter():
+        assert e.tag in XHTML, e.tag
+        assert set(e.attrib) <= {"lang", "charset", "name", "content", "http-equiv", "class", "title", "viewBox", "aria-hidden",
+                                 "preserveAspectRatio", "x", "y", "width", "height"}, e.attrib
+    assert "url(" not in text and "@import" not in text and "default-src 'none'" in text
+    return file, root
+
+
+def text_of(root, path):
+    return ["".join(e.itertext()) for e in root.findall(path)]
+
+
+def browser(*arguments):
+    """Run headless Chromium, if there is one."""
+    program = shutil.which("chromium")
+    if not program:
+        return None
+    profile_folder = tempfile.mkdtemp(dir=FOLDER.name)
+    return subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile_folder}",
+                           "--no-first-run", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def the_page_says_what_the_text_says():
+    with servers(2) as both:
+        first, second = names(both)
+        _, root = page(f"{first} {second}", PROGRAM, LAUNCHES, MOVES, 0)
+    assert text_of(root, ".//h1")[0].startswith("Where "), text_of(root, ".//h1")
+    assert text_of(root, ".//code")[0] == f"{PROGRAM} {LAUNCHES} {MOVES} 0"
+    titles = text_of(root, ".//h2")
+    assert titles == ["What to do", "Balance of the servers", "Kernels that cost most", "Transfers and other commands",
+                      "What it waited for", "Memory that moves"], titles
+    rows = {"".join(tr[0].itertext()): [td.text for td in tr] for tr in root.findall(".//tr") if tr[0].tag == "td"}
+    assert rows[f"tick{first}"][2] == str(LAUNCHES) and rows[f"touch{second}"][2] == str((MOVES + 1) // 2), rows
+    assert rows[f"write buffer{first}"][5] == "1.3 MiB", rows
+    assert {first, second, "program", "client", "device", "link", "server", "waiting"} <= set(rows), rows
+    assert any(f"(1.0 MiB) migrates {MOVES} times" in text for text in text_of(root, ".//li"))
+    whole = root.find(".//svg[@class='whole']")
+    assert whole is not None and 900 < sum(float(r.attrib["width"]) for r in whole) < 1012, "the parts are the whole"
+
+
+def hostile_names_are_only_text_in_the_page():
+    """The program writes the ledger itself, with names that try to be elements."""
+    hostile = ["</td></table><script>document.title='taken'</script>", "<img src=x onerror=\"document.title='taken'\">",
+               "' onload='x", "&lt;b&#60;&amp;", "\u202eabc\u2066", "`</code>`<b>`", "\udcff\udcc2"]
+    lines = ["spancl-profile\t1", "total\t1000000000\t10\t1000\t10\t900000000"]
+    for i, name in enumerate(hostile):
+        lines += [f"server\t{i}\t1000\t1\t1\t1\t{name}", f"wait\t{i}\tfinish\t20\t20\t100000000\t0\t90000000\t0",
+                  f"kernel\t{i}\t10\t0\t10\t{10**8 * i}\t0\t{name}", f"command\t{i}\t200\t400\t0\t0\t100000000\t{name}",
+                  f"move\t{7 + i}\t10\t{i}\t{(i + 1) % 7}\t9\t90", f"move\t{7 + i}\t10\t{(i + 1) % 7}\t{i}\t9\t90"]
+    ledger = Path(FOLDER.name) / "hostile"
+    ledger.write_bytes("\n".join([*lines, "end", ""]).encode(errors="surrogateescape"))
+    command = f"cat {ledger} >$SPANCL_PROFILE_FILE; : '<script>' </dev/null"
+    file, root = page("localhost", "sh", "-c", command)
+    text = "".join(root.itertext())
+    assert command in text and hostile[0] in text and hostile[1] in text and hostile[3] in text
+    assert not set(text) & set("\u202e\u2066"), "characters that turn the direction"
+    assert len(text_of(root, ".//li")) == 12, text_of(root, ".//li")
+    done = browser("--dump-dom", file.as_uri())
+    if not done:
+        return "not looked at in a browser: no chromium here"
+    assert done.returncode == 0 and "<title>Profile of sh</title>" in done.stdout and "<script" not in done.stdout, done
+
+
+def a_page_that_cannot_be_written_is_said_first():
+    done = daemon.run([SPANCL, "profile", "--html", "/no/such/file", "--", "sh", "-c", "echo ran"], "localhost")
+    assert done.returncode == 2 and "can't write /no/such/file" in done.stderr and not done.stdout, done
+    done = daemon.run([SPANCL, "profile", "--html", "/dev/full", "--", PROGRAM, "3", "1", "0"], "in-process in-process")
+    assert done.returncode == 1 and "can't write /dev/full" in done.stderr, done
 
 
 def status_and_missing_profiles_are_clear():

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/profile/html.h"
 #include "cli/profile/report.h"
 #include "cli/run.h"
 #include "os/file.h"
@@ -29,8 +30,27 @@ static bool make_file(char ret[PATH_MAX])
         return true;
 }
 
-/* Read the ledger and write the report. False: there is none; the reason was printed. */
-static bool report(const char *path, bool json)
+/* Where the report goes. */
+struct output {
+        bool json;
+        FILE *html;            /* NULL: none is asked for */
+        const char *html_path; /* in messages */
+};
+
+static bool write_html(const struct output *o, const struct ledger_file *l, const struct answers *a,
+                       char *const *command)
+{
+        html_write(o->html, l, a, command);
+        if (fflush(o->html) == 0 && !ferror(o->html)) {
+                fprintf(stderr, "spancl: the report is in %s\n", o->html_path);
+                return true;
+        }
+        fprintf(stderr, "spancl: can't write %s: %s\n", o->html_path, strerror(errno));
+        return false;
+}
+
+/* Read the ledger and write the report. False: there is none, or it can't be written; the reason was printed. */
+static bool report(const char *path, const struct output *o, char *const *command)
 {
         struct ledger_file l;
         struct answers a;
@@ -52,20 +72,51 @@ static bool report(const char *path, bool json)
                 return false;
         }
         answers_find(&l, &a);
-        if (json)
+        bool written = !o->html || write_html(o, &l, &a, command);
+        if (o->json)
                 report_json(stderr, &l, &a);
-        else
+        else if (!o->html)
                 report_text(stderr, &l, &a);
         ledger_fini(&l);
-        return true;
+        return written;
+}
+
+/* Open the file of --html before the program runs, so that a wrong name costs no run. */
+static bool open_html(struct output *o)
+{
+        if (o->html_path)
+                o->html = fopen(o->html_path, "we");
+        if (o->html_path && !o->html)
+                fprintf(stderr, "spancl: can't write %s: %s\n", o->html_path, strerror(errno));
+        return !o->html_path || o->html;
+}
+
+static int profile(char **argv, const struct output *o)
+{
+        char path[PATH_MAX];
+        int status = 2;
+        if (!make_file(path))
+                return 2;
+        if (environment_set("SPANCL_PROFILE_FILE", path) < 0) {
+                fprintf(stderr, "spancl: out of memory\n");
+        } else {
+                status = run_until_end(argv);
+                bool reported = report(path, o, argv);
+                if (!reported && !status)
+                        status = 1;
+        }
+        (void)file_unlink(path);
+        return status;
 }
 
 int command_profile(int argc, char **argv)
 {
         static const char *const flags[] = { "--json", NULL };
-        bool json = false;
-        char *servers = NULL, path[PATH_MAX];
-        int i = options_take(argc, argv, flags, &json, &servers);
+        struct output o = { 0 };
+        const struct option_value values[] = { { "--html", NULL, &o.html_path },
+                                               { NULL, NULL, NULL } };
+        char *servers = NULL;
+        int i = options_take_values(argc, argv, flags, &o.json, values, &servers);
         if (i < 0)
                 return 2;
         if (i == argc) {
@@ -74,17 +125,10 @@ int command_profile(int argc, char **argv)
         }
         int r = run_prepare(servers);
         mem_free(servers);
-        if (r < 0 || !make_file(path))
+        if (r < 0 || !open_html(&o))
                 return 2;
-        int status = 2;
-        if (environment_set("SPANCL_PROFILE_FILE", path) < 0) {
-                fprintf(stderr, "spancl: out of memory\n");
-        } else {
-                status = run_until_end(argv + i);
-                bool reported = report(path, json);
-                if (!reported && !status)
-                        status = 1;
-        }
-        (void)file_unlink(path);
+        int status = profile(argv + i, &o);
+        if (o.html && fclose(o.html) != 0)
+                fprintf(stderr, "spancl: can't write %s: %s\n", o.html_path, strerror(errno));
         return status;
 }

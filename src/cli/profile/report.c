@@ -15,7 +15,7 @@ static void put_part(FILE *to, const struct answers *a, const char *name, uint64
         fprintf(to, "  %-8s %10s %5.1f %%  %s\n", name, answers_time(ns, time), share, what);
 }
 
-static const char *bound_text(enum answers_bound b)
+const char *report_bound(enum answers_bound b)
 {
         static const char *const texts[] = {
                 [BOUND_PROGRAM] = "the program's own code",
@@ -43,7 +43,7 @@ static void put_where(FILE *to, const struct ledger_file *l, const struct answer
         put_part(to, a, "link", a->link_ns, "it waits while messages and data travel");
         put_part(to, a, "server", a->server_ns, "it waits for builds, queries, servers");
         put_part(to, a, "waiting", a->waiting_ns, "it waits for something else");
-        fprintf(to, "\nBound by %s.\n", bound_text(a->bound));
+        fprintf(to, "\nBound by %s.\n", report_bound(a->bound));
 }
 
 static void put_servers(FILE *to, const struct ledger_file *l, const struct answers *a)
