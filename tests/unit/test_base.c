@@ -1,11 +1,15 @@
-/* bytes, map, list and mem of src/base. */
+/* bytes, map, list, mem, markup and protobuf_writer of src/base. */
 #include "support/check.h"
+
+#include <stdio.h>
 
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "base/markup.h"
 #include "base/mem.h"
 #include "base/monotone.h"
+#include "base/protobuf_writer.h"
 #include "base/status.h"
 #include "os/vm.h"
 #include "support/random.h"
@@ -263,6 +267,55 @@ TEST(mapped_times_keep_their_order_when_the_offset_moves)
         assert_int_equal(monotone_map(&m, 210, -30), 230);
 }
 
+static void expect_markup(const char *text, size_t letters, const char *expected)
+{
+        char written[128] = "";
+        FILE *to = fmemopen(written, sizeof(written) - 1, "w");
+        assert_non_null(to);
+        markup_put(to, text, letters);
+        fclose(to);
+        assert_string_equal(written, expected);
+}
+
+TEST(markup_escapes_all_that_could_end_a_text)
+{
+        expect_markup("<a b=\"c\" d='e'>&", 100, "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+        expect_markup("a\xc3\xa4\xe2\x82\xac", 3, "a\xc3\xa4\xe2\x82\xac");
+        expect_markup("a\xc3\xa4\xe2\x82\xac", 2, "a\xe2\x80\xa6"); /* an ellipsis */
+        expect_markup("\x1b\xff\xe2\x80\xae", 9, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+        expect_markup("", 0, "");
+        expect_markup("a", 0, "");
+}
+
+/* Examples of protobuf.dev, "Encoding". */
+TEST(protobuf_is_encoded_as_the_format_says)
+{
+        static struct protobuf_writer w;
+        static uint8_t text[200];
+        protobuf_clear(&w);
+        protobuf_u64(&w, 1, 150);
+        size_t place = protobuf_open(&w, 3);
+        protobuf_bytes(&w, 2, bytes_str("testing"));
+        protobuf_close(&w, place);
+        protobuf_double(&w, 16, 1);
+        assert_int_equal(w.size, 3 + 11 + 10);
+        assert_memory_equal(w.data,
+                            "\x08\x96\x01\x1a\x09\x12\x07testing\x81\x01\0\0\0\0\0\0\xf0\x3f", 24);
+        protobuf_clear(&w); /* a length of two bytes, which is known at the end only */
+        place = protobuf_open(&w, 1);
+        protobuf_bytes(&w, 2, bytes_of(text, sizeof(text)));
+        protobuf_close(&w, place);
+        assert_int_equal(w.size, 1 + 2 + 1 + 2 + sizeof(text));
+        assert_memory_equal(w.data, "\x0a\xcb\x01\x12\xc8\x01", 6);
+        assert_false(w.full);
+        while (!w.full) {
+                place = protobuf_open(&w, 1);
+                protobuf_bytes(&w, 2, bytes_of(text, sizeof(text)));
+                protobuf_close(&w, place);
+                assert_true(w.size <= PROTOBUF_SIZE);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -277,6 +330,8 @@ int main(void)
                 cmocka_unit_test(memory_is_mapped_where_it_is_wanted_or_not_at_all),
                 cmocka_unit_test(mapped_times_keep_their_order_when_the_offset_moves),
                 cmocka_unit_test(every_status_has_a_text_of_its_own),
+                cmocka_unit_test(markup_escapes_all_that_could_end_a_text),
+                cmocka_unit_test(protobuf_is_encoded_as_the_format_says),
                 cmocka_unit_test(the_chosen_allocation_fails_and_no_other),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
