@@ -1,13 +1,14 @@
 #include "cli/trace/file.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "discovery/json.h"
+#include "cli/trace/event.h"
 #include "os/file.h"
 
 enum { SLOTS = 2 * TRACE_FILE_NAMES_MAX, OTHERS = 1 };
+
+#define NUMBER_MAX (UINT64_C(1) << 53) /* sums of them stay below 64 bits */
 
 /* Number 0 is "", number 1 is "(others)". */
 struct trace_file_texts {
@@ -47,127 +48,22 @@ const char *trace_file_row_name(const struct trace_file *f, uint32_t process, ui
         return "?";
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
-
-/* The place of the next value: its readers pass over blanks also when they find another value. */
-static const char *value_at(struct json *j)
-{
-        while (j->at < j->end && *j->at && strchr(" \t\r\n", *j->at))
-                j->at++;
-        return j->at;
-}
-
-/* A text, as far as it is printable. */
-static void take_name(struct json *j, char ret[TRACE_FILE_NAME_MAX])
-{
-        const char *at = value_at(j);
-        *ret = 0;
-        if (!json_text(j, ret, TRACE_FILE_NAME_MAX) && j->at == at)
-                json_skip(j);
-}
-
-static uint64_t take_number(struct json *j)
-{
-        const char *at = value_at(j);
-        uint64_t v = 0;
-        if (!json_number(j, &v) && j->at == at)
-                json_skip(j);
-        return v;
-}
-
-/* Microseconds with up to three digits behind the point, in ns; 0: it is another value. */
-static uint64_t take_us(struct json *j)
-{
-        const char *p = value_at(j);
-        if (!json_skip(j))
-                return 0;
-        uint64_t v = 0;
-        int digits = -1; /* behind the point */
-        for (; p < j->at && digits < 3; p++) {
-                if (*p == '.' && digits < 0) {
-                        digits = 0;
-                        continue;
-                }
-                if (*p < '0' || *p > '9' || v > UINT64_MAX / 10000)
-                        return 0;
-                v = v * 10 + (uint64_t)(*p - '0');
-                digits += digits >= 0;
-        }
-        for (int i = digits < 0 ? 0 : digits; i < 3; i++)
-                v *= 10;
-        return v;
-}
-
 /* ---- events --------------------------------------------------------------------------------- */
 
-struct parsed {
-        struct trace_file_event event;
-        char name[TRACE_FILE_NAME_MAX]; /* of a process or thread, in its metadata */
-        char metadata[32];
-};
-
-/* Begin an object. Another value is left out. */
-static bool opens(struct json *j)
+/* Find an argument of this kind. NULL: the event has none. */
+static const struct trace_arg *arg_of(const struct trace_event *e, const char *name,
+                                      enum trace_arg_kind kind)
 {
-        if (json_open(j, '{'))
-                return true;
-        json_skip(j);
-        return false;
+        for (size_t i = e->arg_count; i--;)
+                if (e->args[i].kind == kind && !strcmp(e->args[i].name, name))
+                        return &e->args[i];
+        return NULL;
 }
 
-static void take_args(struct json *j, struct trace_file *f, struct parsed *e)
+static uint32_t arg_text(struct trace_file *f, const struct trace_event *e, const char *name)
 {
-        bool first = true;
-        char member[32], text[TRACE_FILE_NAME_MAX];
-        if (!opens(j))
-                return;
-        while (json_member(j, &first, member, sizeof(member))) {
-                if (!strcmp(member, "bytes"))
-                        e->event.bytes = take_number(j);
-                else if (!strcmp(member, "name"))
-                        take_name(j, e->name);
-                else if (!strcmp(member, "command") || !strcmp(member, "server")) {
-                        bool command = *member == 'c';
-                        take_name(j, text);
-                        *(command ? &e->event.command : &e->event.server) = text_number(f, text);
-                } else
-                        json_skip(j);
-        }
-}
-
-static bool take_event(struct json *j, struct trace_file *f, struct parsed *e)
-{
-        bool first = true;
-        char member[32], text[TRACE_FILE_NAME_MAX];
-        *e = (struct parsed){ 0 };
-        if (!json_open(j, '{'))
-                return false;
-        while (json_member(j, &first, member, sizeof(member))) {
-                if (!strcmp(member, "ph")) {
-                        take_name(j, text);
-                        e->event.phase = text[1] ? '?' : text[0];
-                } else if (!strcmp(member, "pid")) {
-                        e->event.process = (uint32_t)take_number(j);
-                } else if (!strcmp(member, "tid")) {
-                        e->event.thread = take_number(j);
-                } else if (!strcmp(member, "ts")) {
-                        e->event.begin_ns = take_us(j);
-                } else if (!strcmp(member, "dur")) {
-                        e->event.duration_ns = take_us(j);
-                } else if (!strcmp(member, "name")) {
-                        take_name(j, text);
-                        snprintf(e->metadata, sizeof(e->metadata), "%.31s", text);
-                        e->event.name = text_number(f, text);
-                } else if (!strcmp(member, "cat")) {
-                        take_name(j, text);
-                        e->event.category = text_number(f, text);
-                } else if (!strcmp(member, "args")) {
-                        take_args(j, f, e);
-                } else {
-                        json_skip(j);
-                }
-        }
-        return !j->bad;
+        const struct trace_arg *a = arg_of(e, name, TRACE_ARG_TEXT);
+        return a ? text_number(f, a->text) : 0;
 }
 
 /* Make room for another element. NULL: out of memory, or the limit is reached. */
@@ -180,20 +76,20 @@ static void *room(void *all, size_t count, size_t size, size_t max)
         return mem_realloc(all, (count ? 2 * count : 1) * size);
 }
 
-static void put_event(struct trace_file *f, const struct parsed *e)
+static void put_event(struct trace_file *f, const struct trace_event *e)
 {
-        if (e->event.phase == 'M') {
-                bool process = !strcmp(e->metadata, "process_name");
-                if (!process && strcmp(e->metadata, "thread_name") != 0)
+        if (e->phase == 'M') {
+                bool process = !strcmp(e->name, "process_name");
+                if (!process && strcmp(e->name, "thread_name") != 0)
                         return;
                 void *rows = room(f->rows, f->row_count, sizeof(*f->rows), TRACE_FILE_ROWS_MAX);
                 if (!rows)
                         return;
                 f->rows = rows;
                 f->rows[f->row_count++] = (struct trace_file_row){
-                        .thread = process ? 0 : e->event.thread,
-                        .process = e->event.process,
-                        .name = text_number(f, e->name),
+                        .thread = process ? 0 : e->thread,
+                        .process = e->process,
+                        .name = arg_text(f, e, "name"),
                 };
                 return;
         }
@@ -203,7 +99,19 @@ static void put_event(struct trace_file *f, const struct parsed *e)
                 return;
         }
         f->events = events;
-        f->events[f->event_count++] = e->event;
+        const struct trace_arg *bytes = arg_of(e, "bytes", TRACE_ARG_NUMBER);
+        f->events[f->event_count++] = (struct trace_file_event){
+                .begin_ns = e->begin_ns,
+                .duration_ns = e->duration_ns,
+                .thread = e->thread,
+                .bytes = bytes && bytes->number <= NUMBER_MAX ? bytes->number : 0,
+                .process = e->process,
+                .name = text_number(f, e->name),
+                .category = text_number(f, e->category),
+                .command = arg_text(f, e, "command"),
+                .server = arg_text(f, e, "server"),
+                .phase = e->phase,
+        };
 }
 
 /* {"server": NAME, "error_ns": N} */
@@ -212,13 +120,13 @@ static void take_clock(struct json *j, struct trace_file *f)
         bool first = true;
         char member[32], name[TRACE_FILE_NAME_MAX] = "";
         struct trace_file_clock c = { 0 };
-        if (!opens(j))
+        if (!trace_value_opens(j))
                 return;
         while (json_member(j, &first, member, sizeof(member))) {
                 if (!strcmp(member, "server"))
-                        take_name(j, name);
+                        trace_value_text(j, name, sizeof(name));
                 else if (!strcmp(member, "error_ns"))
-                        c.error_ns = take_number(j);
+                        c.error_ns = trace_value_number(j);
                 else
                         json_skip(j);
         }
@@ -234,16 +142,16 @@ static void take_other(struct json *j, struct trace_file *f)
 {
         bool first = true;
         char member[32], text[TRACE_FILE_NAME_MAX];
-        if (!opens(j))
+        if (!trace_value_opens(j))
                 return;
         while (json_member(j, &first, member, sizeof(member))) {
                 bool one = true;
                 if (!strcmp(member, "dropped"))
-                        f->dropped = take_number(j);
+                        f->dropped = trace_value_number(j);
                 else if (!strcmp(member, "untimed"))
-                        f->untimed = take_number(j);
+                        f->untimed = trace_value_number(j);
                 else if (!strcmp(member, "reason")) {
-                        take_name(j, text);
+                        trace_value_text(j, text, sizeof(text));
                         f->reason = text_number(f, text);
                 } else if (!strcmp(member, "clocks") && json_open(j, '['))
                         while (json_element(j, &one))
@@ -257,14 +165,14 @@ static int parse(struct json *j, struct trace_file *f)
 {
         bool first = true, one = true, found = false;
         char member[32];
-        struct parsed e;
+        struct trace_event e;
         if (!json_open(j, '{'))
                 return SP_E_PROTO;
         while (json_member(j, &first, member, sizeof(member))) {
                 if (!strcmp(member, "traceEvents") && !found && json_open(j, '[')) {
                         found = true;
                         while (json_element(j, &one)) {
-                                if (!take_event(j, f, &e))
+                                if (!trace_event_read(j, &e))
                                         return SP_E_PROTO;
                                 put_event(f, &e);
                         }
@@ -294,7 +202,7 @@ int trace_file_parse(const char *text, size_t size, struct trace_file *ret)
         return r;
 }
 
-int trace_file_read(const char *path, struct trace_file *ret)
+int trace_file_load(const char *path, char **ret_text, size_t *ret_size)
 {
         uint64_t size = 0;
         int fd = file_open(path, true, &size);
@@ -303,10 +211,27 @@ int trace_file_read(const char *path, struct trace_file *ret)
         char *text = size <= TRACE_FILE_SIZE_MAX ? mem_alloc(size + 1) : NULL;
         int r = size > TRACE_FILE_SIZE_MAX              ? SP_E_LIMIT
                 : !text                                 ? SP_E_NOMEM
-                : file_read_all(fd, text, (size_t)size) ? trace_file_parse(text, (size_t)size, ret)
+                : file_read_all(fd, text, (size_t)size) ? 0
                                                         : SP_E_NOENT;
-        mem_free(text);
         (void)file_close(fd);
+        if (r < 0) {
+                mem_free(text);
+                return r;
+        }
+        *ret_text = text;
+        *ret_size = (size_t)size;
+        return 0;
+}
+
+int trace_file_read(const char *path, struct trace_file *ret)
+{
+        char *text;
+        size_t size;
+        int r = trace_file_load(path, &text, &size);
+        if (r < 0)
+                return r;
+        r = trace_file_parse(text, size, ret);
+        mem_free(text);
         return r;
 }
 

@@ -53,7 +53,9 @@ struct trace_file {
 /* Read it. SP_E_NOENT: errno gives the reason; SP_E_PROTO: it is no timeline; SP_E_LIMIT: it is too large;
  * SP_E_NOMEM. */
 SP_NODISCARD int trace_file_read(const char *path, struct trace_file *ret);
-/* The same from memory. */
+/* Read the text of it, which the caller frees with mem_free. */
+SP_NODISCARD int trace_file_load(const char *path, char **ret_text, size_t *ret_size);
+/* Read it from memory. */
 SP_NODISCARD int trace_file_parse(const char *text, size_t size, struct trace_file *ret);
 void trace_file_fini(struct trace_file *f);
 
