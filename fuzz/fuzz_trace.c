@@ -1,10 +1,12 @@
-/* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), its summaries and picture;
- * or a server's answer to trace_query, which the client puts into a timeline: that has to be one that can be read. */
+/* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), its summaries, its picture,
+ * and Perfetto's format; or a server's answer to trace_query, which the client puts into a timeline: that has to be one
+ * that can be read. */
 #include "fuzz/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
 #include "core/link/server.h"
@@ -15,6 +17,7 @@ static int read_file(const char *text, size_t size)
 {
         struct trace_file f;
         struct summary s;
+        uint64_t left_out = 0;
         int r = trace_file_parse(text, size, &f);
         if (r < 0)
                 return r;
@@ -26,6 +29,7 @@ static int read_file(const char *text, size_t size)
                 summary_text(null, &f, &s, "file");
                 summary_json(null, &f, &s, "file");
                 (void)!picture_draw(null, &f);
+                fuzz_check(perfetto_write(null, text, size, &left_out) == 0);
                 fclose(null);
         }
         trace_file_fini(&f);

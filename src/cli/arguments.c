@@ -16,11 +16,14 @@ const struct argument_option argument_options[] = {
         { "--json", "", "print JSON for programs, an object in each line (docs/JSON.md)" },
         { "--once", "", "print one table and exit" },
         { "--output", "FILE",
-          "write the timeline into this file (also -o); the default is spancl-trace.json in the current folder" },
+          "write the timeline into this file (also -o); the default is spancl-trace.json in the current folder; a name that "
+          "ends with .pftrace has it in Perfetto's format" },
         { "--ring", "MIB",
           "keep the newest events in so many MiB, and write a timeline only at SIGUSR2, when a link or a server is "
           "lost, and when a command fails" },
         { "--svg", "FILE", "draw the timeline of this file as SVG on standard output" },
+        { "--perfetto", "FILE",
+          "write the timeline of this file in Perfetto's format to standard output" },
         { "--html", "FILE", "write the report into this file, for browsers, with pictures" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },

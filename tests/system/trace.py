@@ -9,14 +9,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+from decimal import Decimal
 from pathlib import Path
 from xml.etree import ElementTree
 
 import claims
 import daemon
 from daemon import BUILD, at, servers
+from pftrace import PfTrace
 from relay import Relay
-from timeline import Timeline
+from timeline import Timeline, ns
 
 FOLDER = tempfile.TemporaryDirectory()
 PROGRAM, SPANCL = str(BUILD / "bin/system_profiled"), str(BUILD / "bin/spancl")
@@ -237,6 +239,108 @@ def hostile_names_are_only_text_in_the_picture():
         done = subprocess.run([SPANCL, "trace", "--svg", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               check=False)
         assert done.returncode == 1 and "can't read" in done.stderr, (text, done.stderr)
+
+
+# --- Perfetto's format ------------------------------------------------------------------------------
+
+def converted(path):
+    done = subprocess.run([SPANCL, "trace", "--perfetto", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return PfTrace(done.stdout), len(done.stdout)
+
+
+def scalar(value):
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def same(t, p):
+    """Each event of the JSON stands in the other format, and no other one but what the file says about itself."""
+    row = {key: (t.processes[key[0]], name) for key, name in t.threads.items()}
+
+    def key(e):
+        args = tuple(sorted((k, scalar(v)) for k, v in e["args"].items()))
+        return (*row[e["pid"], e["tid"]], ns(e["ts"]), ns(e["dur"]), e["name"], e["cat"], args)
+
+    ours, theirs = collections.Counter(map(key, t.slices)), collections.Counter(s.key() for s in p.slices)
+    assert ours == theirs, (list((ours - theirs).items())[:3], list((theirs - ours).items())[:3])
+    # An arrow's points are at the same times of the same rows.
+    arrows, ids = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
+    last = {}
+    for e in t.events:
+        if e["ph"] == "X":
+            last[e["pid"], e["tid"]] = e
+        elif e["ph"] in "stf":
+            arrows[e["cat"], e["id"]][key(last[e["pid"], e["tid"]]), e["ph"] == "f"] += 1
+    for s in p.slices:
+        for flow, ends in s.flows:
+            ids[flow][s.key(), ends] += 1
+    assert collections.Counter(frozenset(a.items()) for a in arrows.values()) == \
+        collections.Counter(frozenset(a.items()) for a in ids.values()), "arrows"
+    counts = collections.Counter((t.processes[e["pid"]], f"{e['name']} {name}", ns(e["ts"]), float(value))
+                                 for e in t.events if e["ph"] == "C" for name, value in e["args"].items())
+    assert counts == collections.Counter(p.counts), "counts"
+    about = [args for _, name, _, args in p.instants if name == "timeline"]
+    assert about == [{k: v for k, v in t.other.items() if k != "clocks"}], about
+    clocks = [args for _, name, _, args in p.instants if name == "clock"]
+    assert clocks == t.other["clocks"], clocks
+    marks = sorted((ns(e["ts"]), e["name"], e["cat"]) for e in t.events if e["ph"] == "i")
+    assert marks == sorted((at, name, category) for at, name, category, _ in p.instants if name not in ("timeline", "clock"))
+
+
+def perfettos_format_has_each_event():
+    with servers(2) as both:
+        t, _, _ = traced(" ".join(names(both)), PROGRAM, LAUNCHES, MOVES, 0, SPANCL_COMPRESSION="off")
+    path = Path(FOLDER.name) / "timeline.json"
+    p, size = converted(path)
+    same(t, p)
+    return f"{len(t.slices)} slices: {100 * size // path.stat().st_size} % of the JSON's size"
+
+
+def a_file_that_ends_with_pftrace_has_the_format():
+    with servers(1) as one:
+        done, path = trace(at(one.ports[0]), daemon.CLIENT, "--only", "empty", "--scale", "5", file="run.pftrace")
+        assert done.returncode == 0 and f"The timeline is in {path}. Open it in https://ui.perfetto.dev." in done.stderr, done.stderr
+        assert any(s.name == "tick" for s in PfTrace(path.read_bytes()).slices)
+        assert not path.with_name("run.pftrace.json").exists(), "only the file that was asked for"
+        done, path = trace(at(one.ports[0]), "true", file="run.pftrace")
+        assert done.returncode == 1 and not list(path.parent.glob("run.pftrace*")), done.stderr
+        done, path = trace(at(one.ports[0]), BUILD / "bin/system_recorded", "fails", 50, file="ring.pftrace",
+                           options=("--ring", "4"))
+        assert done.returncode == 0, done.stderr
+        assert any(name == "failed" for _, name, _, _ in PfTrace(path.read_bytes()).instants)
+        assert [p.name for p in path.parent.glob("ring.pftrace*")] == ["ring.pftrace"]
+
+
+def slices_that_do_not_nest_end_with_the_one_around_them():
+    path = Path(FOLDER.name) / "crossed.json"
+    spans = [(10, 20), (0, 30), (25, 40), (30, 5), (30, 30), (5, 0)]
+    path.write_text(json.dumps({"traceEvents": [
+        {"ph": "X", "pid": 7, "tid": 3, "ts": begin, "dur": length, "name": f"{begin}", "cat": "c", "args": {"n": 1.5}}
+        for begin, length in spans]}))
+    p, _ = converted(path)
+    ends = {s.name: s.end for s in p.slices if s.end > s.begin}
+    assert {s.track for s in p.slices} == {("7", "3")} and len(p.slices) == len(spans), p.slices
+    assert ends["0"] == ends["10"] == ends["25"] == 30000 and all(s.args == {"n": 1.5} for s in p.slices), ends
+
+
+def hostile_files_become_traces_or_are_refused():
+    path = Path(FOLDER.name) / "hostile.json"
+    name = "</script>\u202e\"\n" + 300 * "n"
+    events = [{"ph": "X", "pid": 2**32 + 5, "tid": -1, "ts": 1, "dur": 2**60, "name": name, "cat": "", "args": {
+        **{f"a{i}{name}"[:40]: name for i in range(40)}, "deep": {"er": [1]}, "null": None}}]
+    events += [{"ph": "f", "pid": 5, "tid": 0, "ts": 1, "cat": "c", "id": str(i)} for i in range(40)]
+    many = [{"ph": "X", "pid": 1, "tid": 1, "ts": i, "dur": 10**6, "name": f"{i}", "cat": f"c{i}", "args": {f"k{i}": f"v{i}"}}
+            for i in range(20000)]
+    rows = [{"ph": "C", "pid": i, "tid": i, "ts": 1, "name": "n", "args": {f"{k}": k for k in range(12)}} for i in range(9000)]
+    for all_events in events, many, rows, [], [{}], [{"ph": "X", "ts": "x", "args": 1}]:
+        path.write_text(json.dumps({"otherData": {"clocks": [1, {"server": [], "error_ns": 7}], "x": name}, "traceEvents": all_events}))
+        done = subprocess.run([SPANCL, "trace", "--perfetto", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 0, done.stderr
+        PfTrace(done.stdout)
+    for text in "", "{", "[]", '{"traceEvents": 1}', '{"traceEvents": [7]}', "\x00":
+        path.write_text(text)
+        done = subprocess.run([SPANCL, "trace", "--perfetto", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 1 and b"can't read" in done.stderr and not done.stdout, (text, done)
 
 
 # --- The flight recorder ----------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/profile/answers.h"
+#include "cli/trace/perfetto.h"
 
 static const char *const categories[SUMMARY_KINDS] = { "kernel", "transfer", "migration",
                                                        "waited" };
@@ -153,9 +154,8 @@ void summary_text(FILE *to, const struct trace_file *f, const struct summary *s,
                 else
                         fprintf(to, "%s has the same clock.\n",
                                 trace_file_text(f, f->clocks[i].server));
-        fprintf(to,
-                "The timeline is in %s. Open it in https://ui.perfetto.dev or chrome://tracing.\n",
-                path);
+        fprintf(to, "The timeline is in %s. Open it in https://ui.perfetto.dev%s.\n", path,
+                perfetto_is_name(path) ? "" : " or chrome://tracing");
 }
 
 static void put_longest(struct json_writer *w, const struct trace_file *f, const struct summary *s,

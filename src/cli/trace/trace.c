@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
 #include "os/file.h"
@@ -55,58 +56,107 @@ static bool is_empty(const char *path)
         return fd < 0 || !size;
 }
 
-/* Read a timeline and print its summary. False: it can't be read; the reason was printed. */
-static bool report(const char *path, bool json)
+/* Write a timeline in Perfetto's format. False: it can't be; the reason was printed. */
+static bool convert(const char *from, FILE *to, const char *to_name)
+{
+        char *text = NULL;
+        size_t size = 0;
+        uint64_t left_out = 0;
+        int r = trace_file_load(from, &text, &size);
+        if (!r)
+                r = perfetto_write(to, text, size, &left_out);
+        mem_free(text);
+        if (r < 0)
+                fprintf(stderr, "spancl: can't read %s: %s\n", from,
+                        r == SP_E_NOENT ? strerror(errno) : status_text(r));
+        else if (fflush(to) != 0 || ferror(to))
+                fprintf(stderr, "spancl: can't write %s: %s\n", to_name, strerror(errno));
+        else if (left_out)
+                fprintf(stderr, "spancl: %s: %llu events had no room\n", to_name,
+                        (unsigned long long)left_out);
+        return !r && !ferror(to);
+}
+
+/* The file that the client writes, and that which the user wants of it. */
+struct files {
+        char json[PATH_MAX + 32], wanted[PATH_MAX + 32];
+};
+
+/* Convert a file and remove the JSON, if the user wants another format. Returns the file that is there. */
+static const char *finish_file(const struct files *f)
+{
+        if (!strcmp(f->json, f->wanted))
+                return f->json;
+        FILE *to = make_file(f->wanted) ? fopen(f->wanted, "we") : NULL;
+        bool converted = to && convert(f->json, to, f->wanted);
+        if (to && fclose(to) != 0)
+                converted = false;
+        (void)file_unlink(converted ? f->json : f->wanted);
+        return converted ? f->wanted : f->json;
+}
+
+/* Read a timeline, bring it into the format that the user wants, and print its summary. False: the reason was
+ * printed. */
+static bool report(const struct files *files, bool json)
 {
         struct trace_file f;
         struct summary s;
-        int r = trace_file_read(path, &f);
+        int r = trace_file_read(files->json, &f);
         if (r < 0) {
-                fprintf(stderr, "spancl: can't read %s: %s\n", path,
+                fprintf(stderr, "spancl: can't read %s: %s\n", files->json,
                         r == SP_E_NOENT ? strerror(errno) : status_text(r));
                 return false;
         }
+        const char *path = finish_file(files);
         summary_make(&f, &s);
         if (json)
                 summary_json(stderr, &f, &s, path);
         else
                 summary_text(stderr, &f, &s, path);
         trace_file_fini(&f);
-        return true;
+        return !strcmp(path, files->wanted);
 }
 
-/* The files of the flight recorder. */
-static bool report_ring(const char *path, bool json)
+/* File `number` of the flight recorder. */
+static bool ring_files(const struct files *f, unsigned number, struct files *ret)
 {
-        char one[PATH_MAX + 16];
+        return number <= TIMELINE_FILES &&
+               timeline_path(f->json, number, ret->json, sizeof(ret->json)) &&
+               timeline_path(f->wanted, number, ret->wanted, sizeof(ret->wanted));
+}
+
+static bool report_ring(const struct files *f, bool json)
+{
+        struct files one;
         bool good = true;
         unsigned n = 1;
-        for (; n <= TIMELINE_FILES && timeline_path(path, n, one, sizeof(one)) && file_exists(one);
-             n++)
-                good &= report(one, json);
+        for (; ring_files(f, n, &one) && file_exists(one.json); n++)
+                good &= report(&one, json);
         if (n == 1)
                 fprintf(stderr,
                         "spancl: no timeline: nothing made the flight recorder write one\n");
         return good;
 }
 
-static bool report_program(const char *path, bool json)
+static bool report_program(const struct files *f, bool json)
 {
-        if (!is_empty(path))
-                return report(path, json);
+        if (!is_empty(f->json))
+                return report(f, json);
         fprintf(stderr,
                 "spancl: no timeline: the program did not use SpanCL, or it did not exit but was "
                 "ended\n");
-        (void)file_unlink(path);
+        (void)file_unlink(f->json);
         return false;
 }
 
 /* Remove old files, which must not look like new ones. */
-static void clear_ring(const char *path)
+static void clear_ring(const struct files *f)
 {
-        char one[PATH_MAX + 16];
-        for (unsigned n = 1; n <= TIMELINE_FILES && timeline_path(path, n, one, sizeof(one)); n++)
-                (void)file_unlink(one);
+        struct files one;
+        for (unsigned n = 1; ring_files(f, n, &one); n++) {
+                (void)file_unlink(one.json);
+                (void)file_unlink(one.wanted);
+        }
 }
 
 /* Set a variable of the program unless the user has. */
@@ -117,19 +167,27 @@ static bool set_default(const char *name, const char *value)
 
 static int trace(char **argv, const char *file, const char *ring, bool json)
 {
+        struct files f;
         char path[PATH_MAX];
-        if (!absolute(file, path) || !make_file(path))
+        bool perfetto = perfetto_is_name(file);
+        if (!absolute(file, path))
                 return 2;
+        snprintf(f.wanted, sizeof(f.wanted), "%s", path);
+        snprintf(f.json, sizeof(f.json), "%s%s", path, perfetto ? ".json" : "");
+        if (!make_file(f.json))
+                return 2;
+        if (perfetto || ring)
+                (void)file_unlink(f.wanted);
         if (ring)
-                clear_ring(path);
-        if (environment_set("SPANCL_TRACE", path) < 0 ||
+                clear_ring(&f);
+        if (environment_set("SPANCL_TRACE", f.json) < 0 ||
             (ring && environment_set("SPANCL_TRACE_RING", ring) < 0) ||
             !set_default("SPANCL_TRACE_TIMES", "on")) {
                 fprintf(stderr, "spancl: out of memory\n");
                 return 2;
         }
         int status = run_until_end(argv);
-        bool reported = ring ? report_ring(path, json) : report_program(path, json);
+        bool reported = ring ? report_ring(&f, json) : report_program(&f, json);
         return !reported && !status ? 1 : status;
 }
 
@@ -163,26 +221,37 @@ static int draw(const char *path)
         return r < 0 || ferror(stdout);
 }
 
+/* Convert a timeline on standard output. */
+static int convert_file(const char *path)
+{
+        if (file_is_terminal(FILE_STDOUT)) {
+                fprintf(stderr, "spancl: --perfetto writes no text: give its output to a file\n");
+                return 2;
+        }
+        return convert(path, stdout, "the timeline") ? 0 : 1;
+}
+
 int command_trace(int argc, char **argv)
 {
         static const char *const flags[] = { "--json", NULL };
-        const char *file = DEFAULT_FILE, *ring = NULL, *svg = NULL;
+        const char *file = DEFAULT_FILE, *ring = NULL, *svg = NULL, *perfetto = NULL;
         const struct option_value values[] = { { "--output", "-o", &file },
                                                { "--ring", NULL, &ring },
                                                { "--svg", NULL, &svg },
+                                               { "--perfetto", NULL, &perfetto },
                                                { NULL, NULL, NULL } };
         bool json = false;
         char *servers = NULL;
         int i = options_take_values(argc, argv, flags, &json, values, &servers);
         if (i < 0)
                 return 2;
-        if ((i == argc) != (svg != NULL)) { /* a program, or a picture */
+        if ((i == argc) != (svg || perfetto) || (svg && perfetto)) { /* a program, or a file */
                 mem_free(servers);
                 return command_usage("trace");
         }
-        if (svg) {
+        if (svg || perfetto) {
                 mem_free(servers);
-                return draw(svg);
+                return svg ? draw(svg) : convert_file(perfetto);
         }
         int r = ring && !is_ring(ring) ? SP_E_INVAL : run_prepare(servers);
         mem_free(servers);
