@@ -1,6 +1,5 @@
 #include "core/profile/journal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +51,9 @@ bool journal_start(void) LOCK_UNCHECKED
         journal.waits = calloc(wait_max, sizeof(*journal.waits));
         journal.moves = calloc(move_max, sizeof(*journal.moves));
         kept = journal.commands && journal.waits && journal.moves;
+        /* The flight recorder uses all of it soon, and commands should not wait for the kernel to clear it. */
+        for (size_t i = 0; kept && config_number(CONFIG_trace_ring) && i < command_max; i++)
+                *(volatile uint8_t *)&journal.commands[i].dims = 0;
         if (!kept)
                 log_error("client", "SPANCL_TRACE: out of memory for the names of commands");
         return kept;
@@ -75,18 +77,21 @@ void journal_command(const struct command *m, const char *name)
                 return;
         size_t at = journal.command_count++ % command_max;
         struct journal_command *j = &journal.commands[at];
-        *j = (struct journal_command){
-                .id = m->id,
-                .queue = m->queue->id,
-                .bytes = p->bytes,
-                .server = m->server->index,
-                .device = (uint32_t)m->queue->device->index,
-                .dims = p->kernel ? (uint8_t)p->dims : 0,
-                .in_order = queue_in_order(m->queue),
-        };
+        /* Each field by itself: clearing the entry first costs more than the rest of it. */
+        j->id = m->id;
+        j->queue = m->queue->id;
+        j->bytes = p->bytes;
+        j->submit_ns = j->start_ns = j->end_ns = 0;
+        j->server = m->server->index;
+        j->device = (uint32_t)m->queue->device->index;
+        j->dims = p->kernel ? (uint8_t)p->dims : 0;
+        j->in_order = queue_in_order(m->queue);
+        j->global[0] = j->local[0] = 0; /* none are known */
         copy_sizes(j->global, p->global, j->dims);
         copy_sizes(j->local, p->local, j->dims);
-        snprintf(j->name, sizeof(j->name), "%s", name);
+        size_t length = strnlen(name, sizeof(j->name) - 1);
+        memcpy(j->name, name, length); /* printing it takes ten times as long */
+        j->name[length] = 0;
         if (m->event)
                 m->event->journal = (uint32_t)at + 1;
 }

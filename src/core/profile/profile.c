@@ -22,6 +22,7 @@ enum {
 };
 
 bool profile_on, profile_timing;
+static bool journal_only; /* nothing will ask for the ledger */
 struct ledger profile_ledger;
 
 /* Of this thread: its waits so far, and the last one. */
@@ -34,6 +35,7 @@ void profile_start(void) LOCK_UNCHECKED
 {
         bool ledger = *config_text(CONFIG_profile_file) != 0, journal = journal_start();
         profile_on = ledger || journal;
+        journal_only = journal && !ledger;
         profile_timing = ledger || (journal && config_number(CONFIG_trace_times));
         profile_ledger.begin_ns = clock_now_ns();
 }
@@ -81,6 +83,8 @@ void profile_move(const struct _cl_mem *root, const struct share *share, const s
                   uint64_t event)
 {
         journal_move(root, share, to, event);
+        if (journal_only)
+                return;
         int from = share->server == PLACEMENT_HOST ? LEDGER_HOST : (int)share->server;
         uint64_t h = mix(mix(mix(0, root->id), (uint64_t)from), to->index);
         struct ledger_move *m = &profile_ledger.moves[0];
@@ -179,6 +183,10 @@ void profile_wait_was(enum profile_wait kind, const struct server *s, const stru
                                              .bytes = bytes,
                                              .server = s ? s->index : CLIENT_SERVERS_MAX,
                                              .kind = kind });
+        if (journal_only) {
+                last.ns = 0;
+                return;
+        }
         w->waits++;
         w->ns += last.ns;
         switch (kind) {
@@ -255,8 +263,10 @@ static const char *name_of(cl_command_type type)
 
 void profile_begin(struct command *m)
 {
-        m->profile = (struct profile_command){ .begin_ns = client_now_ns(m->client),
-                                               .waited_ns = waited_ns };
+        /* Only the ledger needs the time, and a reading of the clock is dear. */
+        m->profile =
+                (struct profile_command){ .begin_ns = journal_only ? 1 : client_now_ns(m->client),
+                                          .waited_ns = waited_ns };
 }
 
 bool profile_times_all(void)
@@ -266,13 +276,13 @@ bool profile_times_all(void)
 
 bool profile_times(const struct server *s, const char *kernel)
 {
-        uint64_t count = row_of(s, kernel, true)->count;
         if (journal_is_kept())
                 return profile_timing;
+        uint64_t count = row_of(s, kernel, true)->count;
         return count < TIMED_FIRST || count % TIMED_EACH == 0;
 }
 
-void profile_sent(struct command *m)
+static void count(struct command *m) REQUIRES(client_held)
 {
         struct profile_command *p = &m->profile;
         struct ledger_row *r = p->kernel ? row_of(m->server, p->kernel, true)
@@ -285,6 +295,13 @@ void profile_sent(struct command *m)
         p->row = (uint32_t)(r - profile_ledger.rows) + 1;
         if (m->event)
                 m->event->profile_row = p->row;
+}
+
+void profile_sent(struct command *m)
+{
+        const struct profile_command *p = &m->profile;
+        if (!journal_only)
+                count(m);
         journal_command(m, p->kernel ? p->kernel : name_of(m->enqueue->type));
         if (m->event &&
             m->event->end_ns) /* it completed while the call waited for its bytes to go */
@@ -294,6 +311,8 @@ void profile_sent(struct command *m)
 void profile_end(struct command *m)
 {
         const struct profile_command *p = &m->profile;
+        if (journal_only)
+                return;
         uint64_t ns = client_now_ns(m->client) - p->begin_ns, waits = waited_ns - p->waited_ns;
         profile_ledger.calls++;
         profile_ledger.call_ns += ns > waits ? ns - waits : 0;
