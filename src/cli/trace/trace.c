@@ -182,7 +182,8 @@ static int trace(char **argv, const char *file, const char *ring, bool json)
                 clear_ring(&f);
         if (environment_set("SPANCL_TRACE", f.json) < 0 ||
             (ring && environment_set("SPANCL_TRACE_RING", ring) < 0) ||
-            !set_default("SPANCL_TRACE_TIMES", "on")) {
+            /* The flight recorder runs for long, and times make servers report each command by itself. */
+            (!ring && !set_default("SPANCL_TRACE_TIMES", "on"))) {
                 fprintf(stderr, "spancl: out of memory\n");
                 return 2;
         }
