@@ -8,6 +8,26 @@ packages_missing() {
         done
 }
 
+# Run apt-get as root. Another apt or dpkg may have the lock: then wait until it ends.
+packages_apt() {
+        local root="" said status
+        [ "$(id -u)" = 0 ] || root=sudo
+        while :; do
+                said=$($root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" 2>&1)
+                status=$?
+                [ $status = 0 ] && return 0
+                case $said in
+                *"ould not get lock"* | *"nable to acquire"*lock* | *"nable to lock"*) ;;
+                *)
+                        printf '%s\n' "$said" | tail -n 20 >&2
+                        return $status
+                        ;;
+                esac
+                echo "waiting for another apt or dpkg, which has the lock" >&2
+                sleep 2
+        done
+}
+
 packages_install() {
         local missing
         missing=$(packages_missing "$@")
@@ -16,24 +36,39 @@ packages_install() {
                 echo "please install what these Debian packages are:" $missing >&2
                 return 1
         fi
-        local root=""
-        if [ "$(id -u)" != 0 ]; then
-                root=sudo
-        fi
         echo "installing:" $missing
-        export DEBIAN_FRONTEND=noninteractive
-        if ! $root apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1; then
-                $root apt-get update -qq || return 1
-                $root apt-get install -y -qq --no-install-recommends $missing >/dev/null || return 1
+        if ! packages_apt install -y -qq --no-install-recommends $missing 2>/dev/null; then
+                packages_apt update -qq || return 1
+                packages_apt install -y -qq --no-install-recommends $missing || return 1
         fi
 }
 
-# Install the packages that this release has. Tests that need the others are skipped.
+packages_has() {
+        LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
+}
+
+# Install the packages that this release has. Tests that need the others are skipped. Return 1 if one is there, but
+# could not be installed.
 packages_try() {
-        local package
+        local package fresh="" status=0
         for package in $(packages_missing "$@"); do
-                packages_install "$package" >/dev/null 2>&1 || echo "not available: $package"
+                if ! packages_has "$package" && [ -z "$fresh" ] && command -v apt-get >/dev/null; then
+                        fresh=1
+                        packages_apt update -qq || fresh=failed
+                fi
+                if packages_has "$package"; then
+                        packages_install "$package" >/dev/null || {
+                                echo "could not be installed: $package"
+                                status=1
+                        }
+                elif [ "$fresh" = failed ]; then
+                        echo "could not be looked for, because the archive's lists can't be fetched: $package"
+                        status=1
+                else
+                        echo "not available: $package"
+                fi
         done
+        return $status
 }
 
 # Print the dependencies of packages, without the packages.
