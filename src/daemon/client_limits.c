@@ -200,15 +200,20 @@ bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes v
         return true;
 }
 
+void client_limits_apply(struct client_limits *l, const char *settings)
+{
+        struct keys_setting s;
+        while (keys_setting(&settings, &s))
+                (void)!client_limits_set(l, s.key, s.value);
+}
+
 uint64_t client_cache_bytes(const struct config_options *o, const char *list, const char *owner)
 {
         struct client_limits l = client_limits_of(o);
         uint8_t key[CRYPTO_FINGERPRINT];
         struct keys_entry e;
-        struct keys_setting s;
         if (list && keys_unhex(owner, key) && keys_find(list, key, NULL, &e))
-                for (const char *left = e.settings; keys_setting(&left, &s);)
-                        (void)!client_limits_set(&l, s.key, s.value);
+                client_limits_apply(&l, e.settings);
         return l.cache_bytes && *owner ? l.cache_bytes
                                        : config_option_number(o, CONFIG_cache_size) << 20;
 }

@@ -46,6 +46,9 @@ struct client_limits client_limits_of(const struct config_options *o);
  * one. */
 SP_NODISCARD bool client_limits_set(struct client_limits *l, struct bytes key, struct bytes value);
 
+/* Take the settings of a client's line, which are checked. */
+void client_limits_apply(struct client_limits *l, const char *settings);
+
 /* Return the disk space in bytes for the compiled programs of an owner of caches (daemon/supervisor/gate.h). `list`
  * is the list of clients; NULL: there is none. */
 uint64_t client_cache_bytes(const struct config_options *o, const char *list, const char *owner);

@@ -121,6 +121,24 @@ enum info_key {
         INFO_RESERVED_NAME,      /* text */
         INFO_RESERVED_CLIENT,    /* text: the client that gets it */
         INFO_RESERVED_UNTIL,     /* u64: seconds since 1970; absent: it has no end */
+
+        /* session_stats, from the supervisor: a client with sessions, or with device time in a window */
+        INFO_ACCOUNT = 0x10190, /* block */
+        INFO_ACCOUNT_CLIENT, /* text: its name in the list of clients, or what the server knows it by */
+        INFO_ACCOUNT_SESSIONS,     /* u64: now */
+        INFO_ACCOUNT_SESSIONS_MAX, /* u64; absent: no limit */
+        INFO_ACCOUNT_SHARE, /* block: of all devices together; and one for each device with limits */
+
+        /* INFO_ACCOUNT_SHARE: what the client uses, and its limits; use that nobody counts is absent */
+        INFO_SHARE_DEVICE = 0x10198, /* u64: its number for --devices; absent: all together */
+        INFO_SHARE_NAME,             /* text: the device's */
+        INFO_SHARE_MEMORY,           /* u64: bytes of buffers and images */
+        INFO_SHARE_MEMORY_MAX,       /* u64; absent: no limit */
+        INFO_SHARE_TIME_NS,          /* u64: device time in the window */
+        INFO_SHARE_TIME_MAX_NS,      /* u64; absent: no limit */
+        INFO_SHARE_WINDOW_NS,        /* u64: the length of the window */
+        INFO_SHARE_WINDOW_LEFT_NS,   /* u64: until it ends */
+        INFO_SHARE_PAUSED,           /* u64: 1: kernels wait until it ends */
 };
 
 enum {

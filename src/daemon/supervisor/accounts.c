@@ -16,13 +16,17 @@
 #include "engine/account.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/process/process.h"
 #include "os/shared_memory.h"
 #include "os/thread.h"
 #include "os/vm.h"
+#include "proto/info.h"
+#include "session/hello.h"
 
 enum {
-        CHECK_MS = 250, /* between looks at the device time */
-        EXCESS_S = 10,  /* processor time beyond the limit that ends a client's sessions */
+        CHECK_MS = 250,        /* between looks at the device time */
+        REPORT_MAX = 32 << 10, /* bytes: an answer to a query is sent at once */
+        EXCESS_S = 10,         /* processor time beyond the limit that ends a client's sessions */
         NICE_LOW = 10,
         NICE_HIGH = -5,
 };
@@ -41,6 +45,7 @@ enum { WINDOW_ALL = ACCOUNT_DEVICES, WINDOWS }; /* of each column; of all device
 struct client_account {
         struct list link;
         char who[GATE_WHO_MAX];
+        char name[KEYS_NAME_MAX + 1]; /* for reports */
         struct client_limits limits;
         size_t sessions;
         int fd;                    /* of the page; -1: there is none */
@@ -56,11 +61,7 @@ struct client_account {
 static struct client_limits limits_of(const struct supervisor *s, const struct gate_grant *client)
 {
         struct client_limits l = client_limits_of(s->options);
-        const char *left = client->settings;
-        struct keys_setting setting;
-        while (keys_setting(&left, &setting))
-                (void)!client_limits_set(&l, setting.key,
-                                         setting.value); /* the gate has checked it */
+        client_limits_apply(&l, client->settings); /* the gate has checked them */
         return l;
 }
 
@@ -331,6 +332,7 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
                 a->fd = -1;
                 list_append(&s->accounts.all, &a->link);
         }
+        snprintf(a->name, sizeof(a->name), "%s", *client->client ? client->client : client->who);
         a->limits = limits_of(s, client);
         a->sessions++;
         w->use.account = a;
@@ -477,6 +479,101 @@ void accounts_check(struct supervisor *s, uint64_t now_ns)
                         any |= inspect(s, a, now_ns);
         }
         s->accounts.check_ns = any ? now_ns + CHECK_MS * MS : 0;
+}
+
+/* ---- reports -------------------------------------------------------------------------------- */
+
+/* Append the time that a client has used in a window, if it is limited. */
+static int put_time(const struct client_account *a, unsigned window, struct buf *b)
+{
+        const struct window *w = &a->windows[window];
+        const struct client_time limit = limit_of(a, window);
+        uint64_t now = clock_now_ns(), length_ns = limit.window_s * 1000 * MS;
+        uint64_t gone_ns = w->begun_ns && now > w->begun_ns ? now - w->begun_ns : 0;
+        const struct {
+                enum info_key key;
+                uint64_t value;
+        } all[] = {
+                { INFO_SHARE_TIME_NS, used_ns(a, window) },
+                { INFO_SHARE_TIME_MAX_NS, limit.time_s * 1000 * MS },
+                { INFO_SHARE_WINDOW_NS, length_ns },
+                { INFO_SHARE_WINDOW_LEFT_NS, gone_ns < length_ns ? length_ns - gone_ns : 0 },
+                { INFO_SHARE_PAUSED, w->paused },
+        };
+        int r = 0;
+        for (size_t i = 0; limit.time_s && i < array_size(all) && !r; i++)
+                r = info_put_u64(b, all[i].key, all[i].value);
+        return r;
+}
+
+/* Append what a client uses of one device, or with WINDOW_ALL of all devices. */
+static int put_share(const struct supervisor *s, const struct client_account *a, unsigned window,
+                     uint64_t memory_max, struct buf *b)
+{
+        bool all = window == WINDOW_ALL;
+        const char *name = all ? "" : health_name(s, a->columns[window]);
+        size_t mark;
+        int r = info_begin(b, INFO_ACCOUNT_SHARE, &mark);
+        if (!r && !all)
+                r = info_put_u64(b, INFO_SHARE_DEVICE, a->columns[window]);
+        if (!r && !all)
+                r = info_put(b, INFO_SHARE_NAME, name, strlen(name));
+        if (!r && (a->page || !a->sessions))
+                r = info_put_u64(b, INFO_SHARE_MEMORY,
+                                 !a->page ? 0
+                                 : all    ? account_sum(a->page)
+                                          : account_device_sum(a->page, window));
+        if (!r && memory_max)
+                r = info_put_u64(b, INFO_SHARE_MEMORY_MAX, memory_max);
+        if (!r)
+                r = put_time(a, window, b);
+        if (!r)
+                info_end(b, mark);
+        return r;
+}
+
+static int put_account(const struct supervisor *s, const struct client_account *a, struct buf *b)
+{
+        const struct client_limits *l = &a->limits;
+        size_t mark;
+        int r = info_begin(b, INFO_ACCOUNT, &mark);
+        if (!r)
+                r = info_put(b, INFO_ACCOUNT_CLIENT, a->name, strlen(a->name));
+        if (!r)
+                r = info_put_u64(b, INFO_ACCOUNT_SESSIONS, a->sessions);
+        if (!r && l->sessions)
+                r = info_put_u64(b, INFO_ACCOUNT_SESSIONS_MAX, l->sessions);
+        if (!r)
+                r = put_share(s, a, WINDOW_ALL, l->memory_bytes, b);
+        for (size_t i = 0; i < l->device_count && !r; i++) {
+                unsigned column = column_of(a, l->devices[i].number);
+                if (column < ACCOUNT_DEVICES)
+                        r = put_share(s, a, column, l->devices[i].memory_bytes, b);
+        }
+        if (!r)
+                info_end(b, mark);
+        return r;
+}
+
+int accounts_report(const struct supervisor *s, struct buf *out)
+{
+        const size_t before = out->size;
+        int r = 0;
+        list_each(a, &s->accounts.all, struct client_account, link)
+        {
+                auto_clean(buf_fini) struct buf block = { 0 };
+                if (r < 0 || out->size - before > REPORT_MAX)
+                        break;
+                r = put_account(s, a, &block);
+                const struct wire_session_stats m = {
+                        .process = (uint64_t)process_self(),
+                        .name = bytes_str(""),
+                        .links = bytes_of(block.data, block.size),
+                };
+                if (!r)
+                        r = hello_put_stats(out, &m);
+        }
+        return r;
 }
 
 uint64_t accounts_deadline(const struct supervisor *s)

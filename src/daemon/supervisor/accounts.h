@@ -29,6 +29,10 @@ void accounts_check(struct supervisor *s, uint64_t now_ns);
 /* The next such time; UINT64_MAX: none. */
 uint64_t accounts_deadline(const struct supervisor *s);
 
+/* Append an exchange for each client, as far as there is room: what it uses, and its limits (INFO_ACCOUNT).
+ * SP_E_NOMEM. */
+SP_NODISCARD int accounts_report(const struct supervisor *s, struct buf *out);
+
 /* Return the disk space in bytes that the caches of a client with these rights may take. */
 uint64_t accounts_cache_bytes(const struct supervisor *s, const struct gate_grant *client);
 

@@ -216,7 +216,8 @@ static bool query(struct supervisor *s, struct pending *v, uint64_t version)
         uint8_t number[8];
         sensors_ask(s);
         if (hello_put_reply(&out, &m) < 0 || report_put(s, &out) < 0 ||
-            health_report(s, &out) < 0 || reserving_report(s, &out) < 0)
+            health_report(s, &out) < 0 || reserving_report(s, &out) < 0 ||
+            accounts_report(s, &out) < 0)
                 return false;
         list_each(w, &s->workers, struct worker, link)
         {
