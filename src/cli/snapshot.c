@@ -11,6 +11,9 @@ void snapshot_fini(struct snapshot *s)
                 mem_free(s->sessions[i].uses);
                 mem_free(s->sessions[i].links);
         }
+        for (size_t i = 0; i < s->client_count; i++)
+                mem_free(s->clients[i].shares);
+        mem_free(s->clients);
         mem_free(s->sessions);
         mem_free(s->devices);
         mem_free(s->notices);
@@ -102,6 +105,40 @@ static void take_reservation(struct snapshot *s, struct bytes reserved)
         copy_of(reserved, INFO_RESERVED_CLIENT, r->client);
 }
 
+static void take_share(struct snapshot_client *of, struct bytes share)
+{
+        struct snapshot_share *s =
+                append(&of->shares, &of->share_count, SNAPSHOT_SHARES, sizeof(*s));
+        if (!s)
+                return;
+        *s = (struct snapshot_share){
+                .number = info_u64(share, INFO_SHARE_DEVICE, SNAPSHOT_UNKNOWN),
+                .memory = info_u64(share, INFO_SHARE_MEMORY, SNAPSHOT_UNKNOWN),
+                .memory_max = info_u64(share, INFO_SHARE_MEMORY_MAX, SNAPSHOT_UNKNOWN),
+                .time_ns = info_u64(share, INFO_SHARE_TIME_NS, SNAPSHOT_UNKNOWN),
+                .time_max_ns = info_u64(share, INFO_SHARE_TIME_MAX_NS, SNAPSHOT_UNKNOWN),
+                .window_ns = info_u64(share, INFO_SHARE_WINDOW_NS, SNAPSHOT_UNKNOWN),
+                .window_left_ns = info_u64(share, INFO_SHARE_WINDOW_LEFT_NS, SNAPSHOT_UNKNOWN),
+                .paused = info_u64(share, INFO_SHARE_PAUSED, 0) != 0,
+        };
+        copy_of(share, INFO_SHARE_NAME, s->name);
+}
+
+static void take_client(struct snapshot *s, struct bytes account)
+{
+        struct snapshot_client *c =
+                append(&s->clients, &s->client_count, SNAPSHOT_CLIENTS, sizeof(*c));
+        struct info_entry e;
+        if (!c)
+                return;
+        c->sessions = info_u64(account, INFO_ACCOUNT_SESSIONS, 0);
+        c->sessions_max = info_u64(account, INFO_ACCOUNT_SESSIONS_MAX, SNAPSHOT_UNKNOWN);
+        copy_of(account, INFO_ACCOUNT_CLIENT, c->name);
+        while (info_next(&account, &e))
+                if (e.key == INFO_ACCOUNT_SHARE && !info_check(e.value))
+                        take_share(c, e.value);
+}
+
 static struct snapshot_session *session_of(struct snapshot *s, const struct wire_session_stats *m)
 {
         for (size_t i = s->count; i-- > 0;)
@@ -174,7 +211,7 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
                 bool of_session =
                         e.key == INFO_SESSION || e.key == INFO_LINK || e.key == INFO_ORIGIN;
                 bool is_block = of_session || e.key == INFO_SERVER || e.key == INFO_HEALTH ||
-                                e.key == INFO_RESERVED;
+                                e.key == INFO_RESERVED || e.key == INFO_ACCOUNT;
                 struct snapshot_session *to = NULL;
                 if (e.key == INFO_OUT_OF_SERVICE || e.key == INFO_RESERVED)
                         take_notice(s, m->name);
@@ -191,6 +228,8 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
                         take_device(s, e.value);
                 else if (e.key == INFO_RESERVED)
                         take_reservation(s, e.value);
+                else if (e.key == INFO_ACCOUNT)
+                        take_client(s, e.value);
                 else if (e.key == INFO_SESSION)
                         take_session(s, to, e.value);
                 else if (e.key == INFO_ORIGIN)
@@ -198,6 +237,11 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
                 else
                         take_link(s, to, e.value);
         }
+}
+
+bool snapshot_is_limited(const struct snapshot_share *s)
+{
+        return s->memory_max != SNAPSHOT_UNKNOWN || s->time_max_ns != SNAPSHOT_UNKNOWN;
 }
 
 /* ---- figures -------------------------------------------------------------------------------- */
@@ -339,6 +383,34 @@ static void put_session(struct json_writer *w, const struct snapshot *old,
         json_end(w, '}');
 }
 
+static void put_share(struct json_writer *w, const struct snapshot_share *s)
+{
+        json_begin(w, NULL, '{');
+        put_known(w, "number", s->number);
+        json_put_text(w, "name", s->number == SNAPSHOT_UNKNOWN ? NULL : s->name);
+        put_known(w, "memory_bytes", s->memory);
+        put_known(w, "memory_max_bytes", s->memory_max);
+        put_known(w, "time_ns", s->time_ns);
+        put_known(w, "time_max_ns", s->time_max_ns);
+        put_known(w, "window_ns", s->window_ns);
+        put_known(w, "window_left_ns", s->window_left_ns);
+        json_put_bool(w, "paused", s->paused);
+        json_end(w, '}');
+}
+
+static void put_client(struct json_writer *w, const struct snapshot_client *c)
+{
+        json_begin(w, NULL, '{');
+        json_put_text(w, "client", c->name);
+        json_put_u64(w, "sessions", c->sessions);
+        put_known(w, "sessions_max", c->sessions_max);
+        json_begin(w, "devices", '[');
+        for (size_t i = 0; i < c->share_count; i++)
+                put_share(w, &c->shares[i]);
+        json_end(w, ']');
+        json_end(w, '}');
+}
+
 void snapshot_json_notices(struct json_writer *w, const struct snapshot *s)
 {
         json_begin(w, "notices", '[');
@@ -371,6 +443,10 @@ void snapshot_json(struct json_writer *w, const struct snapshot *old, const stru
                 put_device(w, &now->devices[i]);
         json_end(w, ']');
         snapshot_json_notices(w, now);
+        json_begin(w, "clients", '[');
+        for (size_t i = 0; i < now->client_count; i++)
+                put_client(w, &now->clients[i]);
+        json_end(w, ']');
         json_begin(w, "sessions", '[');
         for (size_t i = 0; i < now->count; i++)
                 put_session(w, old, now, &now->sessions[i]);

@@ -18,6 +18,8 @@ enum {
         SNAPSHOT_SESSIONS = 4096,
         SNAPSHOT_LINKS = 128, /* of a session */
         SNAPSHOT_USES = 32,   /* devices of a session */
+        SNAPSHOT_CLIENTS = 1024,
+        SNAPSHOT_SHARES = 33, /* of a client: of all devices together, and of those with limits */
 };
 
 #define SNAPSHOT_UNKNOWN UINT64_MAX
@@ -38,6 +40,23 @@ struct snapshot_notice {
 struct snapshot_reservation {
         uint64_t number, until_s; /* until_s: SNAPSHOT_UNKNOWN: it has no end */
         char name[SNAPSHOT_NAME], client[SNAPSHOT_NAME];
+};
+
+/* A client's use and limits of all devices together, or of one. SNAPSHOT_UNKNOWN: nobody counts it, or it has no
+ * limit. */
+struct snapshot_share {
+        uint64_t number; /* of the device; SNAPSHOT_UNKNOWN: of all together */
+        char name[SNAPSHOT_NAME];
+        uint64_t memory, memory_max;
+        uint64_t time_ns, time_max_ns, window_ns, window_left_ns; /* all or none */
+        bool paused;                                              /* kernels wait */
+};
+
+struct snapshot_client {
+        char name[SNAPSHOT_NAME];
+        uint64_t sessions, sessions_max; /* sessions_max: SNAPSHOT_UNKNOWN: no limit */
+        struct snapshot_share *shares;
+        size_t share_count;
 };
 
 struct snapshot_use {
@@ -77,6 +96,8 @@ struct snapshot {
         size_t notice_count;
         struct snapshot_reservation *reservations;
         size_t reservation_count;
+        struct snapshot_client *clients;
+        size_t client_count;
 };
 
 /* Zeroed memory is an empty one. */
@@ -84,6 +105,9 @@ void snapshot_fini(struct snapshot *s);
 
 /* Take one message, whose records are well formed (info_check). Unknown and malformed records in it are ignored. */
 void snapshot_take(struct snapshot *s, const struct wire_session_stats *m);
+
+/* Return true if a limit is set there. */
+bool snapshot_is_limited(const struct snapshot_share *s);
 
 /* The share of the time, in percent, in which the session used this device, since `old` or, without it, since the
  * session began. Negative: not known. */

@@ -311,6 +311,51 @@ static const char *device_text(const struct snapshot_device *d, char out[LINE_MA
         return out;
 }
 
+/* Write "1.0 MiB of 64.0 MiB" and "3 s of 60 s in 1 h", as far as there are limits. */
+static const char *share_text(const struct snapshot_client *c, const struct snapshot_share *s,
+                              char out[LINE_MAX_BYTES])
+{
+        char name[TOP_TEXT], device[TOP_TEXT] = "all devices", sizes[2][TOP_TEXT],
+                             ages[2][TOP_TEXT];
+        char memory[3 * TOP_TEXT] = "", time[4 * TOP_TEXT] = "";
+        if (s->number != SNAPSHOT_UNKNOWN)
+                snprintf(device, sizeof(device), "device %" PRIu64, s->number);
+        if (s->memory_max != SNAPSHOT_UNKNOWN)
+                snprintf(memory, sizeof(memory), "%s of %s",
+                         s->memory == SNAPSHOT_UNKNOWN ? "?" : size_text(s->memory, sizes[0]),
+                         size_text(s->memory_max, sizes[1]));
+        if (s->time_max_ns != SNAPSHOT_UNKNOWN)
+                snprintf(time, sizeof(time), "%s%.1f s of %s in %s%s", *memory ? ", " : "",
+                         (double)(s->time_ns == SNAPSHOT_UNKNOWN ? 0 : s->time_ns) / 1e9,
+                         age_text(s->time_max_ns, ages[0]), age_text(s->window_ns, ages[1]),
+                         s->paused ? ", WAITS" : "");
+        snprintf(out, LINE_MAX_BYTES, "  %-20.20s %-11s %s%s", ascii(c->name, name, sizeof(name)),
+                 device, memory, time);
+        return out;
+}
+
+/* Count the lines about limits of clients. */
+static size_t count_limits(const struct snapshot *s)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < s->client_count; i++)
+                for (size_t k = 0; k < s->clients[i].share_count; k++)
+                        n += snapshot_is_limited(&s->clients[i].shares[k]);
+        return n;
+}
+
+static void put_limits(struct lines *l, const struct snapshot *now)
+{
+        char text[LINE_MAX_BYTES];
+        for (size_t i = 0; i < now->client_count; i++)
+                for (size_t k = 0; k < now->clients[i].share_count; k++) {
+                        const struct snapshot_share *s = &now->clients[i].shares[k];
+                        if (snapshot_is_limited(s))
+                                line(l, s->paused ? "\033[31m" : NULL, "%s",
+                                     share_text(&now->clients[i], s, text));
+                }
+}
+
 static void put_server(struct lines *l, const struct top_server *t)
 {
         char text[LINE_MAX_BYTES], age[TOP_TEXT];
@@ -334,6 +379,7 @@ static void put_server(struct lines *l, const struct top_server *t)
                      device_text(&t->now.devices[i], text));
         for (size_t i = 0; i < t->now.notice_count; i++)
                 line(l, "\033[31m", "  %s", t->now.notices[i].text);
+        put_limits(l, &t->now);
 }
 
 /* Give the rest of the width to the program and the device. */
@@ -433,8 +479,10 @@ int top_lines(const struct top_server *servers, size_t count, struct top_view *v
         for (size_t i = 0; i < count; i++) {
                 bool shown = servers[i].reachable;
                 sessions += shown ? servers[i].now.count : 0;
-                total +=
-                        1 + (shown ? servers[i].now.device_count + servers[i].now.notice_count : 0);
+                total += 1;
+                if (shown)
+                        total += servers[i].now.device_count + servers[i].now.notice_count +
+                                 count_limits(&servers[i].now);
         }
         struct row *rows = mem_alloc((sessions + 1) * sizeof(*rows));
         if (!rows)
@@ -517,6 +565,11 @@ void top_print(const struct top_server *t)
                 printf("%s\n", device_text(&t->now.devices[i], text));
         for (size_t i = 0; i < t->now.notice_count; i++)
                 printf("  %s\n", ascii(t->now.notices[i].text, text, sizeof(text)));
+        for (size_t i = 0; i < t->now.client_count; i++)
+                for (size_t k = 0; k < t->now.clients[i].share_count; k++)
+                        if (snapshot_is_limited(&t->now.clients[i].shares[k]))
+                                printf("%s\n", share_text(&t->now.clients[i],
+                                                          &t->now.clients[i].shares[k], text));
         for (size_t i = 0; i < t->now.count; i++)
                 print_session(t, &t->now.sessions[i]);
 }
