@@ -56,7 +56,8 @@ static void records(const uint8_t *data, size_t size)
         memset(&m, 0, sizeof(m));
         metrics_take(&m, &s);
         metrics_take(&m, &s);
-        fuzz_check(m.count <= 1 && m.device_count <= METRICS_DEVICES);
+        fuzz_check(m.count <= 1 && m.device_count <= METRICS_DEVICES &&
+                   m.client_count <= METRICS_CLIENTS);
         fuzz_check(metrics_put(&m, &text) == 0);
         check_text(&text);
         buf_fini(&text);

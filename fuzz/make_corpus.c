@@ -489,6 +489,30 @@ static void put_server(struct buf *b)
         info_end(b, mark);
 }
 
+static void put_clients(struct buf *b)
+{
+        size_t mark, inner;
+        need(info_begin(b, INFO_ACCOUNT, &mark) == 0);
+        need(info_put(b, INFO_ACCOUNT_CLIENT, "bob\"\x1b\n", 6) == 0);
+        need(info_put_u64(b, INFO_ACCOUNT_SESSIONS, 3) == 0);
+        need(info_put_u64(b, INFO_ACCOUNT_SESSIONS_MAX, UINT64_MAX - 1) == 0);
+        for (unsigned device = 0; device < 3; device++) {
+                need(info_begin(b, INFO_ACCOUNT_SHARE, &inner) == 0);
+                need(info_put(b, INFO_SHARE_NAME, "\\\xff", 2) == 0);
+                if (device)
+                        need(info_put_u64(b, INFO_SHARE_DEVICE, device) == 0);
+                for (unsigned key = INFO_SHARE_MEMORY; key <= INFO_SHARE_PAUSED; key++)
+                        need(info_put_u64(b, key, key % 2 ? 50 : UINT64_MAX - 1) == 0);
+                info_end(b, inner);
+        }
+        info_end(b, mark);
+}
+
+static const struct {
+        const char *name;
+        void (*fill)(struct buf *b);
+} reports[] = { { "session", put_session }, { "server", put_server }, { "clients", put_clients } };
+
 /* Input of the exporter of metrics; fuzz_metrics.c explains the first byte. */
 static void metrics(void)
 {
@@ -509,14 +533,14 @@ static void metrics(void)
                 snprintf(name, sizeof(name), "request_%zu", i);
                 save("metrics", name, &b);
         }
-        for (unsigned server = 0; server < 2; server++) {
+        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
                 struct buf records = { 0 };
-                (server ? put_server : put_session)(&records);
+                reports[i].fill(&records);
                 b.size = 0;
                 need(buf_put(&b, "\1", 1) == 0);
                 need(buf_put(&b, "program \"\\\n\x9b\xff 12", 16) == 0);
                 need(buf_put(&b, records.data, records.size) == 0);
-                save("metrics", server ? "server" : "session", &b);
+                save("metrics", reports[i].name, &b);
                 buf_fini(&records);
         }
         buf_fini(&b);
@@ -525,9 +549,9 @@ static void metrics(void)
 /* Answers of a server to `spancl top`; fuzz_snapshot.c explains the head. */
 static void snapshots(void)
 {
-        for (unsigned server = 0; server < 2; server++) {
+        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
                 struct buf b = { 0 }, records = { 0 };
-                (server ? put_server : put_session)(&records);
+                reports[i].fill(&records);
                 const uint8_t head[] = { 80, 4, 7, (uint8_t)records.size,
                                          (uint8_t)(records.size >> 8) };
                 need(buf_put(&b, head, sizeof(head)) == 0);
@@ -536,7 +560,7 @@ static void snapshots(void)
                 need(buf_put(&b, head + 2, sizeof(head) - 2) == 0);
                 need(buf_put(&b, "program", 8) == 0);
                 need(buf_put(&b, records.data, records.size) == 0);
-                save("snapshot", server ? "server" : "session", &b);
+                save("snapshot", reports[i].name, &b);
                 buf_fini(&records);
                 buf_fini(&b);
         }

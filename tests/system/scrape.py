@@ -5,7 +5,7 @@ import socket
 
 NAME = r"[a-zA-Z_][a-zA-Z0-9_]*"
 LABEL = NAME + r'="(?:[^"\\\n]|\\["\\n])*"'
-SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? ([0-9]+)")
+SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? ([0-9]+(?:\.[0-9]+)?)")
 KINDS = ("counter", "gauge")
 
 
@@ -54,7 +54,7 @@ def parse(text):
             key = (match[1], match[2] or "")
             assert key not in done, line
             done.add(key)
-            samples[key] = int(match[3])
+            samples[key] = float(match[3]) if "." in match[3] else int(match[3])
     return samples
 
 

@@ -51,6 +51,41 @@ static void take_device(struct metrics *m, struct bytes device)
         copy(d->name, name);
 }
 
+static void take_share(struct metrics_client *c, struct bytes share)
+{
+        static const enum info_key keys[METRICS_FIGURES] = {
+                [METRICS_MEMORY] = INFO_SHARE_MEMORY,
+                [METRICS_MEMORY_MAX] = INFO_SHARE_MEMORY_MAX,
+                [METRICS_TIME] = INFO_SHARE_TIME_NS,
+                [METRICS_TIME_MAX] = INFO_SHARE_TIME_MAX_NS,
+                [METRICS_WINDOW] = INFO_SHARE_WINDOW_NS,
+                [METRICS_PAUSED] = INFO_SHARE_PAUSED,
+        };
+        if (c->share_count == METRICS_SHARES)
+                return;
+        struct metrics_share *s = &c->shares[c->share_count++];
+        s->device = info_u64(share, INFO_SHARE_DEVICE, UINT64_MAX);
+        for (size_t i = 0; i < METRICS_FIGURES; i++)
+                s->figures[i] = info_u64(share, keys[i], UINT64_MAX);
+}
+
+static void take_client(struct metrics *m, struct bytes account)
+{
+        struct bytes name = { 0 };
+        struct info_entry e;
+        if (m->client_count == METRICS_CLIENTS)
+                return;
+        struct metrics_client *c = &m->clients[m->client_count++];
+        (void)info_find(account, INFO_ACCOUNT_CLIENT, &name);
+        copy(c->name, name);
+        c->sessions = info_u64(account, INFO_ACCOUNT_SESSIONS, 0);
+        c->sessions_max = info_u64(account, INFO_ACCOUNT_SESSIONS_MAX, UINT64_MAX);
+        c->share_count = 0;
+        while (info_next(&account, &e))
+                if (e.key == INFO_ACCOUNT_SHARE && !info_check(e.value))
+                        take_share(c, e.value);
+}
+
 /* Find the session of this worker, or add it. NULL: there are too many. */
 static struct metrics_session *session_of(struct metrics *m, const struct wire_session_stats *s)
 {
@@ -96,6 +131,9 @@ void metrics_take(struct metrics *m, const struct wire_session_stats *answer)
                         break;
                 case INFO_HEALTH:
                         take_device(m, e.value);
+                        break;
+                case INFO_ACCOUNT:
+                        take_client(m, e.value);
                         break;
                 case INFO_SESSION:
                         s = session_of(m, answer);
@@ -209,6 +247,69 @@ static void put_devices(struct writer *w, const struct metrics *m)
                     m->devices[i].number, label(m->devices[i].name, text), m->devices[i].failures);
 }
 
+/* One metric of what clients use. `ns`: in seconds. */
+static void put_share_figure(struct writer *w, const struct metrics *m, const char *name,
+                             const char *help, enum metrics_share_figure f, bool of_devices)
+{
+        bool ns = f == METRICS_TIME || f == METRICS_TIME_MAX || f == METRICS_WINDOW;
+        char text[2 * METRICS_NAME], device[48] = "";
+        head(w, name, "gauge", help);
+        for (size_t i = 0; i < m->client_count; i++) {
+                const struct metrics_client *c = &m->clients[i];
+                for (size_t k = 0; k < c->share_count; k++) {
+                        const struct metrics_share *s = &c->shares[k];
+                        uint64_t value = s->figures[f];
+                        if ((s->device != UINT64_MAX) != of_devices || value == UINT64_MAX)
+                                continue;
+                        if (of_devices)
+                                snprintf(device, sizeof(device), ",device=\"%" PRIu64 "\"",
+                                         s->device);
+                        put(w, "%s{client=\"%s\"%s} ", name, label(c->name, text), device);
+                        if (ns)
+                                put(w, "%.3f\n", (double)value / 1e9);
+                        else
+                                put(w, "%" PRIu64 "\n", value);
+                }
+        }
+}
+
+static void put_clients(struct writer *w, const struct metrics *m)
+{
+        static const struct {
+                const char *name, *help;
+        } figures[METRICS_FIGURES] = {
+                [METRICS_MEMORY] = { "memory_bytes",
+                                     "Buffers and images of the client's sessions" },
+                [METRICS_MEMORY_MAX] = { "memory_limit_bytes",
+                                         "The limit of them (--client-memory)" },
+                [METRICS_TIME] = { "time_seconds",
+                                   "Device time that the client has used in the window" },
+                [METRICS_TIME_MAX] = { "time_limit_seconds", "The limit of it (--client-time)" },
+                [METRICS_WINDOW] = { "time_window_seconds", "The length of the window" },
+                [METRICS_PAUSED] = { "time_exceeded",
+                                     "1 if the client's kernels wait for the next window" },
+        };
+        char text[2 * METRICS_NAME], name[64], help[160];
+        head(w, "spancl_client_sessions", "gauge", "Sessions of the client now.");
+        for (size_t i = 0; i < m->client_count; i++)
+                put(w, "spancl_client_sessions{client=\"%s\"} %" PRIu64 "\n",
+                    label(m->clients[i].name, text), m->clients[i].sessions);
+        head(w, "spancl_client_sessions_limit", "gauge", "The limit of them (--client-sessions).");
+        for (size_t i = 0; i < m->client_count; i++)
+                if (m->clients[i].sessions_max != UINT64_MAX)
+                        put(w, "spancl_client_sessions_limit{client=\"%s\"} %" PRIu64 "\n",
+                            label(m->clients[i].name, text), m->clients[i].sessions_max);
+        for (int devices = 0; devices < 2; devices++)
+                for (int f = 0; f < METRICS_FIGURES; f++) {
+                        snprintf(name, sizeof(name), "spancl_client_%s%s", devices ? "device_" : "",
+                                 figures[f].name);
+                        snprintf(help, sizeof(help), "%s, %s.", figures[f].help,
+                                 devices ? "of a device with a limit of its own"
+                                         : "of all devices together");
+                        put_share_figure(w, m, name, help, f, devices);
+                }
+}
+
 /* One metric of all sessions. */
 static void put_usage(struct writer *w, const struct metrics *m, const char *name, const char *help,
                       size_t offset)
@@ -246,6 +347,7 @@ int metrics_put(const struct metrics *m, struct buf *out)
         struct writer w = { .out = out };
         put_server(&w, m);
         put_devices(&w, m);
+        put_clients(&w, m);
         put_usage(&w, m, "spancl_session_memory_bytes",
                   "Buffers, images and shared virtual memory of the session.",
                   offsetof(struct metrics_session, memory));

@@ -10,6 +10,8 @@ enum {
         METRICS_SESSIONS = 1024, /* further sessions have no series of their own */
         METRICS_DEVICES = 64,
         METRICS_REASONS = 16,
+        METRICS_CLIENTS = 256,
+        METRICS_SHARES = 33, /* of a client: of all devices together, and of those with limits */
         METRICS_NAME = 64,
 };
 
@@ -33,6 +35,30 @@ struct metrics_refusals {
         uint64_t count;
 };
 
+/* A figure of a client's share. */
+enum metrics_share_figure {
+        METRICS_MEMORY,
+        METRICS_MEMORY_MAX,
+        METRICS_TIME,
+        METRICS_TIME_MAX,
+        METRICS_WINDOW,
+        METRICS_PAUSED,
+        METRICS_FIGURES,
+};
+
+/* A client's use and limits of a device. */
+struct metrics_share {
+        uint64_t device;                   /* UINT64_MAX: all together */
+        uint64_t figures[METRICS_FIGURES]; /* UINT64_MAX: nobody counts it, or it has no limit */
+};
+
+struct metrics_client {
+        char name[METRICS_NAME];
+        uint64_t sessions, sessions_max; /* sessions_max: UINT64_MAX: no limit */
+        struct metrics_share shares[METRICS_SHARES];
+        size_t share_count;
+};
+
 /* Zeroed memory is an empty one. */
 struct metrics {
         bool whole; /* all sessions have answered: INFO_WHOLE has come */
@@ -41,6 +67,8 @@ struct metrics {
         size_t refused_count;
         struct metrics_device devices[METRICS_DEVICES];
         size_t device_count;
+        struct metrics_client clients[METRICS_CLIENTS];
+        size_t client_count;
         struct metrics_session all[METRICS_SESSIONS];
         size_t count;
 };
