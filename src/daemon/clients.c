@@ -138,8 +138,50 @@ static const char *age(uint64_t seen_s, char ret[AGE_MAX])
         return ret;
 }
 
-static void put_json(struct json_writer *w, const struct keys_entry *e, const char *hex,
-                     uint64_t seen_s)
+static void put_limit(struct json_writer *w, const char *name, uint64_t limit)
+{
+        if (limit)
+                json_put_u64(w, name, limit);
+        else
+                json_put_null(w, name);
+}
+
+/* Put the limits of memory and time, of all devices together or of one. */
+static void put_share(struct json_writer *w, uint64_t memory_bytes, const struct client_time *time)
+{
+        put_limit(w, "memory_max_bytes", memory_bytes);
+        put_limit(w, "time_max_s", time->time_s);
+        put_limit(w, "window_s", time->time_s ? time->window_s : 0);
+}
+
+/* Put the limits that hold for the client: those of the options, and of its line. */
+static void put_limits(struct json_writer *w, const struct config_options *o,
+                       const struct keys_entry *e)
+{
+        static const char *const priorities[] = {
+                [PRIORITY_LOW] = "low", [PRIORITY_NORMAL] = "normal", [PRIORITY_HIGH] = "high"
+        };
+        struct client_limits l = client_limits_of(o);
+        client_limits_apply(&l, e->settings);
+        json_begin(w, "limits", '{');
+        put_limit(w, "sessions_max", l.sessions);
+        put_limit(w, "builds_max", l.builds);
+        put_limit(w, "cache_max_bytes", l.cache_bytes);
+        json_put_text(w, "priority", priorities[l.priority]);
+        put_share(w, l.memory_bytes, &l.time);
+        json_begin(w, "devices", '[');
+        for (size_t i = 0; i < l.device_count; i++) {
+                json_begin(w, NULL, '{');
+                json_put_u64(w, "number", l.devices[i].number);
+                put_share(w, l.devices[i].memory_bytes, &l.devices[i].time);
+                json_end(w, '}');
+        }
+        json_end(w, ']');
+        json_end(w, '}');
+}
+
+static void put_json(struct json_writer *w, const struct config_options *o,
+                     const struct keys_entry *e, const char *hex, uint64_t seen_s)
 {
         const char *left = e->settings;
         struct keys_setting s;
@@ -158,6 +200,7 @@ static void put_json(struct json_writer *w, const struct keys_entry *e, const ch
         while (keys_setting(&left, &s))
                 json_put_named(w, s.key, s.value);
         json_end(w, '}');
+        put_limits(w, o, e);
         json_begin(w, "reservations", '[');
         struct reservations all;
         reservations_of(e, &all);
@@ -202,7 +245,7 @@ static int list(struct clients *c, int argc, char **argv)
                         printf("%-24s %-12s %-16s %-12s %s\n", "NAME", "USER", "HOST", "LAST SEEN",
                                "FINGERPRINT, LIMITS");
                 if (json)
-                        put_json(&w, &e, hex, seen_s);
+                        put_json(&w, c->options, &e, hex, seen_s);
                 else
                         put_row(&e, hex, seen_s);
         }
