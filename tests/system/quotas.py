@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+import scrape  # noqa: E402
 from claims import wait_for  # noqa: E402
 from security import Place, fails, works  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
@@ -243,8 +244,8 @@ def clients(place, *words):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
 
 
-def row_of(place, name):
-    rows = map(json.loads, works(clients(place, "list", "--json")).stdout.splitlines())
+def row_of(place, name, *options):
+    rows = map(json.loads, works(clients(place, "list", "--json", *options)).stdout.splitlines())
     return next(row for row in rows if row["name"] == name)
 
 
@@ -425,12 +426,66 @@ def kernels_wait_when_the_time_of_a_device_is_used_up():
             session.end()
 
 
+def shares(s, name):
+    """A client's use and limits, as the server tells them: by device, and by None of all together."""
+    done = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once", "--json", "--server", s.servers.address(0)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
+    found = [c for c in json.loads(works(done).stdout)["clients"] if c["client"] == name]
+    return found[0], {d["number"]: d for d in found[0]["devices"]}
+
+
+def use_and_limits_of_each_device_are_shown():
+    who = f"user {os.getuid()}"
+    with TwoDevices("auto", "--client-memory", "200,0=64", "--client-time", "1=1/3600", "--client-sessions", "8",
+                    "--metrics", "localhost:0") as s:
+        a, b = s.session(), s.session()
+        assert (a.do("on 0"), a.do("take 40"), b.do("on 1"), b.do("take 30")) == ("0",) * 4, s.log()
+        client, by = shares(s, who)
+        assert (client["sessions"], client["sessions_max"]) == (2, 8) and set(by) == {None, 0, 1}, client
+        assert (by[None]["memory_bytes"], by[None]["memory_max_bytes"]) == (70 << 20, 200 << 20), client
+        assert (by[0]["memory_bytes"], by[0]["memory_max_bytes"], by[0]["time_max_ns"]) == (40 << 20, 64 << 20, None), client
+        assert (by[1]["memory_bytes"], by[1]["memory_max_bytes"]) == (30 << 20, None), client
+        assert (by[1]["time_max_ns"], by[1]["window_ns"], by[1]["paused"]) == (10**9, 3600 * 10**9, False), client
+        assert 0 < by[1]["window_left_ns"] <= by[1]["window_ns"] and by[0]["name"] and by[None]["name"] is None, client
+        where = scrape.address_in(s.log())
+        value = lambda name, *labels: scrape.of(scrape.scrape(where), f"spancl_client_{name}", f'client="{who}"', *labels)
+        zero, one = 'device="0"', 'device="1"'
+        assert (value("sessions"), value("sessions_limit")) == (2, 8), s.log()
+        assert (value("memory_bytes"), value("memory_limit_bytes")) == (70 << 20, 200 << 20), s.log()
+        assert (value("device_memory_bytes", zero), value("device_memory_limit_bytes", zero)) == (40 << 20, 64 << 20), s.log()
+        assert (value("device_time_limit_seconds", one), value("device_time_window_seconds", one)) == (1, 3600), s.log()
+
+        b.ask("run 1500")  # or as long as it takes until it waits
+        wait_for(lambda: shares(s, who)[1][1]["paused"], s.log)
+        assert shares(s, who)[1][1]["time_ns"] >= 10**9
+        wait_for(lambda: value("device_time_exceeded", one) == 1, s.log)  # the same text serves for a second
+        assert value("device_time_seconds", one) >= 1, s.log()
+
+        # A screen and a plain table show them, too.
+        plain = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once", "--server", s.servers.address(0)], text=True,
+                               stdout=subprocess.PIPE, timeout=HANG_S, check=True).stdout
+        assert re.search(rf"^  {who} +all devices 7[0-9].[0-9] MiB of 200.0 MiB$", plain, re.MULTILINE), plain
+        assert re.search(rf"^  {who} +device 0    40.0 MiB of 64.0 MiB$", plain, re.MULTILINE), plain
+        assert re.search(rf"^  {who} +device 1    [0-9.]+ s of 1 s in 1 h 0 min, WAITS$", plain, re.MULTILINE), plain
+        a.end()
+        wait_for(lambda: shares(s, who)[1][0]["memory_bytes"] == 0, s.log)
+        b.kill()
+        # Its time in the window stays, so the client is not forgotten.
+        wait_for(lambda: shares(s, who)[0]["sessions"] == 0, s.log)
+        assert shares(s, who)[1][1]["time_ns"] >= 10**9 and shares(s, who)[1][None]["memory_bytes"] == 0
+
+
 def clients_have_limits_of_devices_of_their_own():
     with Place() as p, TwoDevices("auto", "--keys", str(p.server), "--client-memory", "500,0=64,1=500") as s:
         alice, bob = (Client(p, name, s.port) for name in ("alice", "bob"))
         works(clients(p, "limits", "alice", "memory=400,1=32", "time=0=600/3600,100"))
         assert works(clients(p, "limits", "alice")).stdout == "devices= memory=400,1=32 time=0=600/3600,100\n"
-        assert row_of(p, "alice")["settings"] == {"memory": "400,1=32", "time": "0=600/3600,100"}
+        row = row_of(p, "alice", "--client-memory", "500,0=64", "--client-sessions", "3")
+        assert row["settings"] == {"memory": "400,1=32", "time": "0=600/3600,100"}, row
+        told, one = row["limits"], {d["number"]: d for d in row["limits"]["devices"]}
+        assert (told["sessions_max"], told["memory_max_bytes"], told["time_max_s"], told["window_s"]) == (3, 400 << 20, 100, 3600), row
+        assert set(one) == {0, 1} and one[1]["memory_max_bytes"] == 32 << 20 and one[1]["time_max_s"] is None, row
+        assert (one[0]["memory_max_bytes"], one[0]["time_max_s"], one[0]["window_s"]) == (None, 600, 3600), row
         one, two, three = (Session(s, who.where, who.client) for who in (alice, bob, alice))
         assert (two.do("take 70"), two.do("take 60"), two.do("on 1"), two.do("take 200")) == (FULL, "0", "0", "0"), s.log()
         assert (one.do("take 70"), one.do("on 1"), one.do("take 20"), one.do("take 20")) == ("0", "0", "0", FULL), s.log()
