@@ -98,6 +98,22 @@ static void keep_lane(struct server_loop *l, struct channel *c) REQUIRES(l->lock
                 l->process.conn = link_leave(k);
 }
 
+/* Say how long the session waits for its client. A process closes its connections a little before it has ended. */
+static void report_lost(const struct server_loop *l)
+{
+        const char *linger = config_option_text(l->params.options, CONFIG_linger);
+        if (l->process.ended)
+                log_info(LOG, "the client's connection is lost, and its process has ended");
+        else if (l->process.fd >= 0 || l->process.conn)
+                log_info(
+                        LOG,
+                        "the client's connection is lost; waiting for it while its process lives, %s s "
+                        "at most",
+                        linger);
+        else
+                log_info(LOG, "the client's connection is lost; waiting %s s for it", linger);
+}
+
 void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int status)
 {
         if (c == l->client) {
@@ -110,10 +126,7 @@ void channel_lost(struct server_loop *l, struct channel *c, unsigned lane, int s
                 } else {
                         l->process.ended = l->process.closed;
                         keep_lane(l, c);
-                        log_info(LOG, "the client's connection is lost; waiting %s s for it",
-                                 config_option_text(l->params.options, l->process.ended
-                                                                               ? CONFIG_linger_ended
-                                                                               : CONFIG_linger));
+                        report_lost(l);
                         channel_down(c);
                 }
                 return;

@@ -482,6 +482,8 @@ static void ask_for_process(struct server_loop *l, uint64_t now) REQUIRES(l->loc
                 return;
         l->process.ended = (p.fd >= 0 && poll(&p, 1, 0) == 1) ||
                            (l->process.conn && conn_was_closed(l->process.conn));
+        if (l->process.ended)
+                log_info(LOG, "the client's process has ended");
         if (l->process.ended || l->process.pause_ns > LANE_PAUSE_MAX_NS)
                 l->process.conn = conn_close(l->process.conn);
         l->process.ask_ns = now + l->process.pause_ns;

@@ -390,12 +390,14 @@ def session_that_is_not_resumed_in_time_ends_on_both_sides():
 
 def killed_client_is_freed_at_once_unless_it_may_come_back():
     for transport in ("tcp", "shm"):
-        with servers(1, "--linger", "86400", transport=transport) as s, Actor(s.address(0)) as client:
+        with servers(1, "--linger", "86400", "--log", "info", transport=transport) as s, Actor(s.address(0)) as client:
             client.do("begin")
             client.do("compute")
             worker = session_worker(s, set())
             client.process.kill()
             wait_for(lambda: worker not in children(s.processes[0].pid), "the worker goes on")
+            said = s.log_text()
+            assert "process has ended" in said and "waiting 86400 s" not in said, said
     for options in ((), ("--linger-ended", "86400")):  # a proxy closes connections for other reasons, too
         with servers(1, "--linger", "2", *options) as s:
             relay = Relay(s.ports[0])
