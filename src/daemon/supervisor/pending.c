@@ -588,6 +588,15 @@ static int read_hello(struct pending *v)
         }
 }
 
+/* Drop a connection that was closed without a byte. Programs that see whether a port is open, as `spancl doctor` does,
+ * leave such. */
+static void drop_silent(struct supervisor *s, struct pending *v, int status)
+{
+        report_refused(s, status);
+        log_info(LOG, "a connection was closed before its hello");
+        pending_drop(s, v);
+}
+
 void pending_event(struct supervisor *s, struct pending *v)
 {
         if (!v->conn)
@@ -608,16 +617,18 @@ void pending_event(struct supervisor *s, struct pending *v)
                 drop_refused(s, v, r, "no memory for its encryption");
                 return;
         }
-        if (r < 0) { /* it was closed without a byte */
-                report_refused(s, r);
-                log_info(LOG, "a connection was closed before its hello");
-                pending_drop(s, v);
+        if (r < 0) {
+                drop_silent(s, v, r);
                 return;
         }
         v->tls_known = true;
         r = read_hello(v);
         if (!r)
                 return;
+        if (r == SP_E_LINK && !v->hello.size && !(v->conn->ops->caps & TRANSPORT_ENCRYPTED)) {
+                drop_silent(s, v, r);
+                return;
+        }
         if (r == SP_E_VERSION) {
                 refuse(s, v, r, HELLO_BIG_ENDIAN);
                 pending_drop(s, v);
