@@ -142,9 +142,9 @@ class Lab:
         self.running.append(subprocess.Popen([*self.hosts.inside(host), *command], env=self.environment(host),
                                              stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
-    def serve(self, host):
+    def serve(self, host, *options):
         code = re.search(r"\w{4}-\w{4}-\w{4}", self.run(host, "spancld", "pair")).group()
-        self.start(host, "spancld", "--listen", "*")
+        self.start(host, "spancld", "--listen", "*", *options)
         wait_for(lambda: self.run(host, "ss", "-Hltn", "sport = :7777"), lambda: f"{host} does not listen")
         self.run("desk", "spancl", "pair", host, typed=code + "\n")
 
@@ -173,8 +173,8 @@ def main():
     out = Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "docs/screens")
     out.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, Lab(build, folder) as lab:
-        for host in ("gpu1", "gpu2"):
-            lab.serve(host)
+        lab.serve("gpu1", "--client-memory", "4096,0=1024", "--client-time", "0=3600/86400")
+        lab.serve("gpu2")
         lab.run("desk", "spancl", "use", "gpu1", "gpu2")
         lab.start("desk", "spancl", "run", "--server", "gpu1", "--server", "gpu2", "--", "lbm", "--size", "48", "--steps",
                   "10000000", "--domains", "2", "--kernels", str(ROOT / "examples/lbm"))
