@@ -174,6 +174,21 @@ def top_fills_a_terminal_of_any_size_and_gives_it_back():
     return None
 
 
+def a_narrow_screen_shows_what_clients_may_use():
+    if not shutil.which("tmux"):
+        return "skipped: no tmux"
+    with tempfile.TemporaryDirectory() as folder, \
+            Servers(BUILD, 1, ("--client-memory", "4096,0=1024"), vendors=native_vendors(folder)) as s:
+        where = ("--server", f"localhost:{s.ports[0]}")
+        with programs(where, 1), Tmux(60, 12) as t:
+            t.type("-l", f"{SPANCL} top {' '.join(where)}\n")
+            t.shows(r"^  local +all devices +[0-9.]+ MiB of 4.0 GiB$")
+            t.shows(r"^  local +device 0 +[0-9.]+ MiB of 1.0 GiB$")
+            t.type("q")
+            t.prompt()
+    return None
+
+
 def children(pid):
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
@@ -195,6 +210,9 @@ def programs_read_what_the_tools_say():
             assert device["busy_ns"] < session["age_ns"], session
             assert {link["peer"] for link in session["links"]} == {"client", "server"}
         assert len(first["sessions"]) == 2
+        (client,) = first["clients"]
+        assert (client["client"], client["sessions"], client["sessions_max"]) == ("local", 2, None), client
+        assert [d["number"] for d in client["devices"]] == [None] and client["devices"][0]["memory_max_bytes"] is None, client
         for device in first["devices"]:
             assert device["state"] == "in_service" and device["name"] and "temperature_celsius" in device, device
 
