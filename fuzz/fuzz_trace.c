@@ -1,5 +1,5 @@
 /* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), its summaries, its picture,
- * and Perfetto's format; or a server's answer to trace_query, which the client puts into a timeline: that has to be one
+ * and Perfetto's format; or a server's answer to trace_query, which the client or ('O') an observer puts into a timeline: that has to be one
  * that can be read. */
 #include "fuzz/target.h"
 
@@ -9,8 +9,7 @@
 #include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
-#include "core/link/server.h"
-#include "core/tracing.h"
+#include "core/profile/trace_server.h"
 #include "trace/timeline.h"
 
 static int read_file(const char *text, size_t size)
@@ -36,11 +35,15 @@ static int read_file(const char *text, size_t size)
         return 0;
 }
 
-static void write_answer(struct bytes info) LOCK_UNCHECKED
+static void write_answer(struct bytes info, bool observer)
 {
-        static const struct server_spec spec = { .name = "a \"server\"" };
-        struct server s = { .spec = &spec, .clock = { .offset = 1000 } };
-        struct tracing_bounds bounds = { .begin_ns = 1000, .end_ns = 1u << 30 };
+        struct trace_server s = {
+                .name = "a \"server\"",
+                .offset_ns = 1000,
+                .begin_ns = 1000,
+                .end_ns = 1u << 30,
+                .skips_older = observer,
+        };
         struct timeline out;
         char *text = NULL;
         size_t size = 0;
@@ -48,9 +51,12 @@ static void write_answer(struct bytes info) LOCK_UNCHECKED
         if (!file)
                 return;
         timeline_begin(&out, file);
-        tracing_put_server(&out, &s, info, &bounds);
+        trace_server_put(&out, &s, info);
+        if (observer)
+                trace_server_put_commands(&out, &s, info);
         timeline_other(&out);
-        timeline_arg(&out, "dropped", bounds.dropped);
+        timeline_arg(&out, "dropped", s.gaps.dropped);
+        timeline_arg(&out, "untimed", s.gaps.untimed);
         timeline_end(&out);
         fclose(file);
         fuzz_check(read_file(text, size) == 0);
@@ -64,6 +70,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (*data == 'F')
                 (void)read_file((const char *)data + 1, size - 1);
         else
-                write_answer(bytes_of(data + 1, size - 1));
+                write_answer(bytes_of(data + 1, size - 1), *data == 'O');
         return 0;
 }

@@ -12,9 +12,9 @@
 #include "core/link/server.h"
 #include "core/profile/journal.h"
 #include "core/profile/trace_links.h"
+#include "core/profile/trace_server.h"
 #include "core/recorder.h"
 #include "os/file.h"
-#include "proto/info.h"
 #include "trace/lttng.h"
 #include "trace/timeline.h"
 
@@ -72,63 +72,20 @@ static int put_own(void *user, const struct trace_thread *t) LOCK_UNCHECKED
         return 0;
 }
 
-/* One INFO_TRACE_THREAD of a server, brought to the client's clock. */
-static void put_remote(struct timeline *out, const struct server *s, struct bytes block,
-                       struct tracing_bounds *b, size_t *room) REQUIRES(client_held)
-{
-        unsigned process = JOURNAL_SERVERS + s->index;
-        struct bytes name = { 0 }, records = { 0 };
-        char text[17];
-        uint64_t lost = info_u64(block, INFO_TRACE_LOST, 0);
-        uint64_t thread = info_u64(block, INFO_TRACE_THREAD_ID, 0);
-        info_find(block, INFO_TRACE_THREAD_NAME, &name);
-        info_find(block, INFO_TRACE_RECORDS, &records);
-        snprintf(text, sizeof(text), "%.*s", (int)(name.size < 16 ? name.size : 16),
-                 name.size ? (const char *)name.data : "");
-        timeline_thread(out, process, thread, text);
-        b->dropped += lost < UINT32_MAX ? lost : UINT32_MAX;
-        for (const uint8_t *p = records.data; records.size >= 32; p += 32, records.size -= 32) {
-                const struct trace_record r = {
-                        .begin_ns = server_local_ns(s, bytes_get_u64(p)),
-                        .end_ns = server_local_ns(s, bytes_get_u64(p + 8)),
-                        .probe = bytes_get_u64(p + 16),
-                        .value = bytes_get_u64(p + 24),
-                };
-                if (r.begin_ns < b->begin_ns || r.end_ns > b->end_ns || !*room) {
-                        b->dropped++;
-                        continue;
-                }
-                --*room;
-                if (r.probe <= TRACE_PROBE_MASK) /* servers tell no places */
-                        timeline_record(out, process, thread, &r, NULL);
-        }
-}
-
-void tracing_put_server(struct timeline *out, const struct server *s, struct bytes info,
-                        struct tracing_bounds *b)
-{
-        struct info_entry e;
-        unsigned threads = 0;
-        size_t room = TRACING_RECORDS;
-        timeline_process(out, JOURNAL_SERVERS + s->index, server_name(s));
-        while (info_next(&info, &e) && threads < TRACE_THREADS)
-                if (e.key == INFO_TRACE_THREAD) {
-                        put_remote(out, s, e.value, b, &room);
-                        threads++;
-                }
-}
-
 static void put_server(struct writing *w, const struct server *s, struct bytes info)
         REQUIRES(client_held)
 {
         /* The session is younger than the client. */
         uint64_t error = server_clock_error_ns(s) + SLACK_NS;
-        struct tracing_bounds b = {
+        struct trace_server t = {
+                .name = server_name(s),
+                .index = s->index,
+                .offset_ns = s->clock.offset,
                 .begin_ns = w->begin_ns > error ? w->begin_ns - error : 0,
                 .end_ns = client_now_ns(w->client) + error,
         };
-        tracing_put_server(&w->out, s, info, &b);
-        w->gaps.dropped += b.dropped;
+        trace_server_put(&w->out, &t, info);
+        w->gaps.dropped += t.gaps.dropped;
 }
 
 static bool is_done(void *request)

@@ -67,6 +67,10 @@ enum info_key {
         INFO_TRACE_THREAD_NAME,      /* text, at most 15 bytes */
         INFO_TRACE_RECORDS,          /* four u64 each: begin_ns, end_ns, probe, value */
         INFO_TRACE_LOST,             /* u64; older records that had no room; absent: 0 */
+        /* The same for an observer, beside the threads; there INFO_TRACE_LOST is about commands. */
+        INFO_TRACE_COMMAND, /* INFO_TRACE_COMMAND_FIELDS times u64 (enum info_trace_command), then its name, with zeros to a multiple of 8 bytes */
+        INFO_TRACE_DEVICE,  /* text: the name of the next device, from number 0 on */
+        INFO_TRACE_UNTIMED, /* u64: commands without times */
 
         /* session_stats, from the worker */
         INFO_SESSION = 0x10150,  /* block */
@@ -143,6 +147,29 @@ enum info_key {
 
 enum {
         DEVICE_FLAG_LITTLE = 1, /* reserved for later use */
+};
+
+/* The numbers of INFO_TRACE_COMMAND. Times are of the server's monotonic clock, in ns. */
+enum info_trace_command {
+        INFO_TRACE_COMMAND_EVENT,
+        INFO_TRACE_COMMAND_QUEUE,
+        INFO_TRACE_COMMAND_DEVICE, /* INFO_TRACE_DEVICE's */
+        INFO_TRACE_COMMAND_DIMS,   /* 0: it is no launch */
+        INFO_TRACE_COMMAND_FLAGS,  /* enum info_trace_flags */
+        INFO_TRACE_COMMAND_BYTES,
+        INFO_TRACE_COMMAND_SUBMIT,
+        INFO_TRACE_COMMAND_START,
+        INFO_TRACE_COMMAND_END,
+        INFO_TRACE_COMMAND_GLOBAL, /* 3 of them */
+        INFO_TRACE_COMMAND_LOCAL = INFO_TRACE_COMMAND_GLOBAL + 3,
+        INFO_TRACE_COMMAND_FIELDS = INFO_TRACE_COMMAND_LOCAL + 3,
+};
+
+enum info_trace_flags {
+        TRACE_COMMAND_IN_ORDER = 1 << 0, /* the queue is */
+        TRACE_COMMAND_BY_SERVER =
+                1
+                << 1, /* the times are those at which the server submitted it and noticed its end */
 };
 
 enum info_health_state {

@@ -113,7 +113,7 @@ void timeline_flow(struct timeline *t, enum trace_flow flow, unsigned process, u
         put_head(t, phases[flow], process, thread, ns);
         fprintf(t->out,
                 ", \"name\": \"%s\", \"cat\": \"%s\", \"bp\": \"e\", \"id\": \"%" PRIx64 "\"}",
-                category, category, id);
+                category, category, id ^ t->flow_salt);
 }
 
 void timeline_rate(struct timeline *t, unsigned process, uint64_t ns, uint64_t width_ns,

@@ -12,6 +12,8 @@ struct timeline {
         bool started;
         bool other; /* the other data has begun */
         bool more;  /* an argument stands in front of the next one */
+        uint64_t
+                flow_salt; /* bits that change the ids of arrows, so that those of several programs are apart */
 };
 
 /* Errors of the file are the stream's (ferror). */

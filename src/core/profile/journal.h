@@ -19,6 +19,7 @@ struct journal_command {
         uint32_t server, device;
         uint8_t dims; /* 0: it is no launch */
         bool in_order;
+        bool by_server; /* the times are those at which the server submitted it, and noticed its end */
         char name[JOURNAL_NAME];
 };
 

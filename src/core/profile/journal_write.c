@@ -7,9 +7,9 @@
 #include "core/link/server.h"
 #include "core/profile/journal.h"
 #include "core/profile/ledger.h"
+#include "core/profile/queue_rows.h"
 
 enum {
-        LAYERS = 16,          /* commands of a queue that overlap stand in rows of their own */
         MOVES_FROM = 1 << 10, /* the first rows of a link's moves; its lanes have those below */
         MOVES_TO = 1 << 16,
 };
@@ -19,17 +19,6 @@ static int by_id(const void *a, const void *b)
         const struct journal_command *x = *(const struct journal_command *const *)a;
         const struct journal_command *y = *(const struct journal_command *const *)b;
         return (x->id > y->id) - (x->id < y->id);
-}
-
-static int by_row(const void *a, const void *b)
-{
-        const struct journal_command *x = *(const struct journal_command *const *)a;
-        const struct journal_command *y = *(const struct journal_command *const *)b;
-        if (x->server != y->server)
-                return x->server < y->server ? -1 : 1;
-        if (x->queue != y->queue)
-                return x->queue < y->queue ? -1 : 1;
-        return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
 int journal_view(struct journal_view *ret)
@@ -64,116 +53,21 @@ const char *journal_name(const struct journal_view *v, uint64_t event)
         return found ? (*found)->name : NULL;
 }
 
-/* The first row of `layers` that is free at a time; LAYERS if none is. */
-static unsigned free_layer(uint64_t layers[LAYERS], uint64_t begin_ns, uint64_t end_ns)
-{
-        unsigned i = 0;
-        while (i < LAYERS && layers[i] > begin_ns)
-                i++;
-        if (i < LAYERS)
-                layers[i] = end_ns;
-        return i;
-}
-
-static void put_rate(struct timeline *out, uint64_t bytes, uint64_t ns)
-{
-        timeline_arg(out, "bytes", bytes);
-        if (ns)
-                timeline_arg(out, "MB_s", bytes < UINT64_MAX / 1000 ? bytes * 1000 / ns : 0);
-}
-
-static void put_sizes(struct timeline *out, const char *name, const uint64_t sizes[3],
-                      unsigned dims)
-{
-        char text[80] = "";
-        int n = 0;
-        for (unsigned i = 0; i < dims; i++)
-                n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%" PRIu64, i ? "x" : "",
-                              sizes[i]);
-        if (sizes[0])
-                timeline_arg_text(out, name, text);
-}
-
 /* ---- devices -------------------------------------------------------------------------------- */
 
-static const char *device_name(const struct server *s, uint32_t index)
+static const char *name_of_server(void *user, uint32_t server) LOCK_UNCHECKED
 {
+        const struct client *c = user;
+        return server < c->server_count ? server_name(c->servers[server]) : NULL;
+}
+
+static const char *name_of_device(void *user, uint32_t server, uint32_t device) LOCK_UNCHECKED
+{
+        const struct server *s = ((const struct client *)user)->servers[server];
         for (cl_uint i = 0; i < s->device_count; i++)
-                if (s->devices[i]->index == index)
+                if (s->devices[i]->index == device)
                         return device_text(s->devices[i], CL_DEVICE_NAME);
         return "part of a device";
-}
-
-static void put_queue(struct timeline *out, const struct server *s, unsigned process,
-                      uint64_t thread, unsigned layer, unsigned number,
-                      const struct journal_command *j)
-{
-        char name[160];
-        snprintf(name, sizeof(name), "queue %u%s on %.100s", number, layer ? " (beside)" : "",
-                 device_name(s, j->device));
-        timeline_thread(out, process, thread, name);
-}
-
-static void put_command(struct timeline *out, unsigned process, uint64_t thread, uint64_t begin_ns,
-                        const struct journal_command *j)
-{
-        const char *kind = j->dims ? "kernel" : j->bytes ? "transfer" : "other";
-        timeline_slice(out, process, thread, begin_ns, j->end_ns, kind, j->name);
-        timeline_arg(out, "event", j->id);
-        put_sizes(out, "global", j->global, j->dims);
-        put_sizes(out, "local", j->local, j->dims);
-        if (j->bytes)
-                put_rate(out, j->bytes, j->end_ns - begin_ns);
-        if (j->submit_ns && j->submit_ns < j->start_ns)
-                timeline_arg(out, "queued_ns", j->start_ns - j->submit_ns);
-        timeline_slice_end(out);
-        timeline_flow(out, TRACE_FLOW_STEP, process, thread, begin_ns, "command", j->id);
-}
-
-/* A row for each queue, in the process of its server's devices. */
-static void put_commands(struct client *c, struct timeline *out, struct journal_gaps *gaps,
-                         const struct journal_command **all, size_t count) REQUIRES(client_held)
-{
-        const struct journal_command *last = NULL; /* that was shown */
-        uint64_t layers[LAYERS] = { 0 }, thread = 0;
-        unsigned number = 0, named = 0;
-        for (size_t i = 0; i < count; i++) {
-                const struct journal_command *j = all[i];
-                if (!j->end_ns || j->server >= c->server_count) {
-                        gaps->untimed++;
-                        continue;
-                }
-                const struct server *s = c->servers[j->server];
-                unsigned process = JOURNAL_DEVICES + j->server;
-                bool first = !last || last->server != j->server;
-                bool other = first || last->queue != j->queue;
-                last = j;
-                if (first) {
-                        char name[300];
-                        snprintf(name, sizeof(name), "%.250s: devices", server_name(s));
-                        timeline_process(out, process, name);
-                        number = 0;
-                }
-                if (other) {
-                        number++;
-                        thread = (uint64_t)number * LAYERS;
-                        named = 0;
-                        for (unsigned k = 0; k < LAYERS; k++)
-                                layers[k] = 0;
-                }
-                uint64_t begin = j->start_ns;
-                if (j->in_order && begin < layers[0]) /* the clock was measured anew meanwhile */
-                        begin = layers[0] < j->end_ns ? layers[0] : j->end_ns;
-                unsigned layer = free_layer(layers, begin, j->end_ns);
-                if (layer == LAYERS) {
-                        gaps->dropped++;
-                        continue;
-                }
-                if (!(named & 1u << layer))
-                        put_queue(out, s, process, thread + layer, layer, number, j);
-                named |= 1u << layer;
-                put_command(out, process, thread + layer, begin, j);
-        }
 }
 
 /* ---- waits ---------------------------------------------------------------------------------- */
@@ -224,7 +118,7 @@ static void put_slice(struct timeline *out, unsigned process, uint64_t thread,
 {
         timeline_slice(out, process, thread, begin, end, category, "migration");
         timeline_arg(out, "memory", m->memory);
-        put_rate(out, m->bytes, end - begin);
+        queue_rows_put_rate(out, m->bytes, end - begin);
         timeline_slice_end(out);
 }
 
@@ -236,7 +130,7 @@ static void put_move(struct client *c, struct timeline *out, const struct journa
         unsigned there = JOURNAL_LINKS + m->to;
         bool host = m->from < 0;
         unsigned from = host ? 0 : (unsigned)m->from;
-        uint64_t row = MOVES_FROM + (host ? 0 : from + 1) * LAYERS + layer;
+        uint64_t row = MOVES_FROM + (host ? 0 : from + 1) * QUEUE_ROWS_LAYERS + layer;
         char text[300];
         if (name) {
                 snprintf(text, sizeof(text), "migrations from %.200s",
@@ -247,7 +141,7 @@ static void put_move(struct client *c, struct timeline *out, const struct journa
         if (host)
                 return;
         unsigned here = JOURNAL_LINKS + from;
-        uint64_t source = MOVES_TO + (uint64_t)m->to * LAYERS + layer;
+        uint64_t source = MOVES_TO + (uint64_t)m->to * QUEUE_ROWS_LAYERS + layer;
         if (name) {
                 snprintf(text, sizeof(text), "migrations to %.200s", to);
                 timeline_thread(out, here, source, text);
@@ -262,7 +156,7 @@ static void put_moves(struct client *c, struct timeline *out, struct journal_gap
                       size_t count) REQUIRES(client_held)
 {
         const struct journal_move **all = mem_alloc((count + 1) * sizeof(*all));
-        uint64_t layers[LAYERS] = { 0 };
+        uint64_t layers[QUEUE_ROWS_LAYERS] = { 0 };
         unsigned named = 0;
         if (!all) {
                 gaps->dropped += count;
@@ -278,13 +172,13 @@ static void put_moves(struct client *c, struct timeline *out, struct journal_gap
                         continue;
                 if (!i || all[i - 1]->to != m->to || all[i - 1]->from != m->from) {
                         named = 0;
-                        for (unsigned k = 0; k < LAYERS; k++)
+                        for (unsigned k = 0; k < QUEUE_ROWS_LAYERS; k++)
                                 layers[k] = 0;
                 }
                 uint64_t begin = m->end_ns ? m->start_ns : m->begin_ns;
                 uint64_t end = m->end_ns ? m->end_ns : begin;
-                unsigned layer = free_layer(layers, begin, end);
-                if (layer == LAYERS) {
+                unsigned layer = queue_rows_free_layer(layers, begin, end);
+                if (layer == QUEUE_ROWS_LAYERS) {
                         gaps->dropped++;
                         continue;
                 }
@@ -309,8 +203,8 @@ void journal_write(struct client *c, const struct journal_view *v, struct timeli
         const struct journal_command **all =
                 v->count ? mem_dup(v->by_id, v->count * sizeof(*all)) : NULL;
         if (all) {
-                qsort(all, v->count, sizeof(*all), by_row);
-                put_commands(c, out, gaps, all, v->count);
+                queue_rows_put(out, gaps, all, v->count,
+                               &(struct queue_rows_names){ name_of_server, name_of_device, c });
                 mem_free(all);
         }
         put_moves(c, out, gaps, n.moves);
