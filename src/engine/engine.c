@@ -52,6 +52,7 @@ struct engine *engine_free(struct engine *e) LOCK_UNCHECKED
         engine_transfer_free_staging(e);
         engine_limit_free(e);
         engine_usage_fini(e);
+        engine_observed_fini(e);
         struct pool *pools[] = { &e->commands.pool, &e->events.pool, &e->programs.value_pool,
                                  &e->transfers.pool };
         for (size_t i = 0; i < array_size(pools); i++)

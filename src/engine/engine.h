@@ -177,6 +177,15 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret) REQUIRES(eng
 SP_NODISCARD int engine_get_usage(struct engine *e, uint64_t round_trip_ns, struct buf *ret)
         REQUIRES(engine_held);
 
+/* Somebody observes the session from now on (SP_E_NOMEM: no), or does not any more. While somebody does, the process
+ * records its probes, and the engine the newest commands. New queues then record times. */
+SP_NODISCARD int engine_observe(struct engine *e, bool on) REQUIRES(engine_held);
+
+/* Append what was recorded for observers: of the process's threads, INFO_TRACE_THREAD records, without a lock; and of
+ * the commands, INFO_TRACE_COMMAND and the records beside it. SP_E_NOMEM. */
+SP_NODISCARD int engine_get_threads(struct buf *ret);
+SP_NODISCARD int engine_get_observed(struct engine *e, struct buf *ret) REQUIRES(engine_held);
+
 /* Append an INFO_LINK record for each link, the client's first. SP_E_NOMEM. */
 SP_NODISCARD int engine_get_links(struct engine *e, struct buf *ret) REQUIRES(engine_held);
 

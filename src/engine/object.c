@@ -623,11 +623,11 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
                                                                (cl_uint)m->size, &q->native);
                 return 0;
         }
-        q->profiling = m->properties & CL_QUEUE_PROFILING_ENABLE;
+        q->profiling = (m->properties & CL_QUEUE_PROFILING_ENABLE) || engine_is_observed(e);
         q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         cl_command_queue_properties props =
-                m->properties &
-                (CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+                (m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) |
+                (q->profiling ? CL_QUEUE_PROFILING_ENABLE : 0);
         q->status = e->be->queue.create(e->backend, q->device, props, &q->native);
         if (q->status == CL_INVALID_QUEUE_PROPERTIES && !q->in_order) {
                 /* Any order works here, because a submitted command depends on earlier ones only. */

@@ -148,6 +148,7 @@ struct queue {
          * before it (after_all); and each such later one until it has reported them. */
         struct list order;
         size_t running;             /* native commands in flight */
+        uint64_t observed_ns;       /* when its last command completed (observed.h) */
         struct untracked untracked; /* in-order: the untracked ones of them */
         struct list dirty;          /* engine's dirty_queues */
 

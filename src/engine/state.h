@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/pool.h"
 #include "engine/engine.h"
+#include "engine/observed.h"
 #include "engine/program/build.h"
 #include "engine/program/content.h"
 #include "engine/transfer/staging.h"
@@ -172,6 +173,7 @@ struct engine {
         struct engine_transfers transfers GUARDED_BY(engine_held);
         struct engine_limit_state limits GUARDED_BY(engine_held);
         struct engine_programs programs;
+        struct engine_observed observed GUARDED_BY(engine_held);
         struct device_use *uses; /* usage.c: one for each device; what they point to is guarded */
 };
 

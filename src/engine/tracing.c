@@ -1,8 +1,12 @@
 #include "engine/tracing.h"
 
 #include "base/mem.h"
+#include "engine/engine.h"
 #include "engine/transfer/peer.h"
+#include "os/lock.h"
 #include "trace/trace.h"
+
+enum { OBSERVED_BYTES = 32 << 20 }; /* of rings */
 
 static int put_thread(void *user, const struct trace_thread *t)
 {
@@ -35,19 +39,49 @@ static int put_thread(void *user, const struct trace_thread *t)
         return 0;
 }
 
+/* The recording of probes, for all engines of the process: it is on for observers, and for the client. */
+static struct {
+        struct lock lock;
+        unsigned observers;
+        bool client;  /* it wants records until its session ends */
+        bool limited; /* trace_limit was called, or it is too late */
+} watch = { .lock = LOCK_INIT };
+
 int engine_handle_trace_start(void *user, const struct wire_trace_start *m)
 {
         (void)user;
         (void)m;
+        lock_take(&watch.lock);
+        watch.client = watch.limited = true;
         trace_start();
+        lock_release(&watch.lock);
         return 0;
+}
+
+void engine_trace_watch(bool on)
+{
+        lock_take(&watch.lock);
+        if (!watch.limited) /* the session did not ask for the memory */
+                trace_limit(OBSERVED_BYTES);
+        watch.limited = true;
+        watch.observers += on ? 1 : -1u;
+        if (on)
+                trace_start();
+        else if (!watch.observers && !watch.client)
+                trace_pause();
+        lock_release(&watch.lock);
+}
+
+int engine_get_threads(struct buf *ret)
+{
+        return trace_read(put_thread, ret);
 }
 
 int engine_handle_trace_query(void *user, const struct wire_trace_query *m)
 {
         struct peer *p = user;
         auto_clean(buf_fini) struct buf threads = { 0 };
-        int r = trace_read(put_thread, &threads);
+        int r = engine_get_threads(&threads);
         if (r < 0) /* send none rather than half a block */
                 threads.size = 0;
         peer_send(p, trace, .request = m->request, .threads = bytes_of(threads.data, threads.size));

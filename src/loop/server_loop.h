@@ -79,6 +79,12 @@ void server_loop_share(struct server_loop *l, bool shared);
  * thread. SP_E_NOMEM. */
 SP_NODISCARD int server_loop_stats(struct server_loop *l, struct buf *ret);
 
+/* Have the session observed, or no longer (engine_observe). Any thread. SP_E_NOMEM. */
+SP_NODISCARD int server_loop_observe(struct server_loop *l, bool on);
+
+/* Append what was recorded for observers (proto/info.h). Any thread. SP_E_NOMEM. */
+SP_NODISCARD int server_loop_get_observed(struct server_loop *l, struct buf *ret);
+
 /* Number of devices. */
 unsigned server_loop_devices(struct server_loop *l);
 

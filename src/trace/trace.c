@@ -61,6 +61,11 @@ void trace_stop(void)
         atomic_fetch_and(&trace_consumers, TRACE_TRACERS);
 }
 
+void trace_pause(void)
+{
+        atomic_fetch_and(&trace_consumers, (uint16_t)~TRACE_RINGS);
+}
+
 bool trace_is_recording(void)
 {
         return atomic_load_explicit(&trace_consumers, memory_order_relaxed) & TRACE_RINGS;

@@ -96,6 +96,8 @@ void trace_limit(size_t bytes);
 void trace_start(void);
 /* Stop recording, also for LTTng; the records stay. */
 void trace_stop(void);
+/* Have the rings stop, until trace_start; LTTng goes on. */
+void trace_pause(void);
 /* Return true while the rings record. */
 bool trace_is_recording(void);
 

@@ -63,6 +63,7 @@ cl_int engine_submission_part(struct command *c, const struct backend_command *w
         n.alone = !e->commands.running;
         n.prints = e->programs.prints;
         TRACE_SPAN(submit, c->event ? c->event->id : 0);
+        engine_observed_submit(c);
         engine_usage_begin(q); /* some drivers run the command now */
         status = e->be->submit(q->native, &n, &native);
         if (status < 0 || !native) { /* or it is complete already */

@@ -14,12 +14,14 @@ void engine_completion_publish(struct command *c)
                 engine_transfer_taken(c->submission.transfer);
         if (c->desc.kernel)
                 engine_command_output(e);
-        if (c->batch)
+        bool run = c->batch;
+        if (run)
                 c = engine_batch_finish(c);
         if (!c)
                 return;
         bool timed = c->queue->profiling ||
                      engine_transfer_times(c->submission.transfer, c, &c->outcome.times);
+        engine_observed_complete(c, timed ? &c->outcome.times : NULL, run);
         engine_event_complete(steal(c->event), c->outcome.status, timed ? &c->outcome.times : NULL);
         engine_command_free(c);
 }
