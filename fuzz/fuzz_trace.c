@@ -1,6 +1,6 @@
 /* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), its summaries, its picture,
- * and Perfetto's format; or a server's answer to trace_query, which the client or ('O') an observer puts into a timeline: that has to be one
- * that can be read. */
+ * and Perfetto's format; or a server's answer to trace_query, which the client or ('O') an observer puts into a
+ * timeline: that has to be one that can be read. */
 #include "fuzz/target.h"
 
 #include <stdio.h>

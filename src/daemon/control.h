@@ -10,7 +10,9 @@ enum control_kind {
         /* Supervisor to worker. */
         CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
                                    * identity and Unix socket, its state */
-        CONTROL_STOP = 'S',       /* end the session; the reason as text */
+        CONTROL_OBSERVER =
+                'Z',        /* the same of an observer's connection (daemon/worker/observing.h) */
+        CONTROL_STOP = 'S', /* end the session; the reason as text */
         /* Before its first connection: the number of other sessions, 8 bytes. */
         CONTROL_LOAD = 'L',
         CONTROL_DRAIN = 'G', /* notify the client that spancld drains */

@@ -15,9 +15,10 @@ struct hello_devices;
 enum dial_role {
         DIAL_CLIENT = 0,
         DIAL_PEER = 1,
-        DIAL_LOOK = 2,  /* HELLO_ROLE_LOOK */
-        DIAL_PAIR = 3,  /* HELLO_ROLE_PAIR */
-        DIAL_DRAIN = 4, /* HELLO_ROLE_DRAIN */
+        DIAL_LOOK = 2,    /* HELLO_ROLE_LOOK */
+        DIAL_PAIR = 3,    /* HELLO_ROLE_PAIR */
+        DIAL_DRAIN = 4,   /* HELLO_ROLE_DRAIN */
+        DIAL_OBSERVE = 5, /* HELLO_ROLE_OBSERVE */
 };
 
 /* In the order of SPANCL_CHECKSUM's values. */

@@ -13,6 +13,7 @@ enum {
         HELLO_ROLE_LOOK = 2,
         HELLO_ROLE_PAIR = 3,
         HELLO_ROLE_DRAIN = 4,
+        HELLO_ROLE_OBSERVE = 5,
         HELLO_LINKS_MAX = 3072, /* bytes of records that one session_stats may have */
 };
 

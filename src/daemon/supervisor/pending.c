@@ -11,6 +11,7 @@
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/describing.h"
+#include "daemon/supervisor/observing.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
@@ -339,7 +340,8 @@ uint64_t pending_query(struct supervisor *s, int fd, uint64_t before)
 /* ---- routing ------------------------------------------------------------------------------------ */
 
 /* Hand the connection to the worker. False: the worker is gone. */
-static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
+static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w,
+                      enum control_kind kind)
 {
         auto_clean(buf_fini) struct buf both = { 0 };
         int r = buf_put(&both, v->hello.data, v->hello.size);
@@ -350,8 +352,7 @@ static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
         if (!r)
                 r = buf_put(&both, v->state.data, v->state.size);
         if (!r)
-                r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
-                                 v->conn->fd);
+                r = control_send(w->control, kind, bytes_of(both.data, both.size), v->conn->fd);
         if (both.data)
                 explicit_bzero(both.data, both.size);
         if (r < 0)
@@ -406,6 +407,21 @@ static void drain_for(struct supervisor *s, struct pending *v, uint64_t version)
         pending_drain(s);
         if (hello_put_reply(&out, &m) < 0 || !send_answer(v, &out))
                 log_info(LOG, "who has spancld drain does not get an answer");
+}
+
+/* Hand the connection to the worker whose session it may observe. */
+static void observe(struct supervisor *s, struct pending *v, const struct wire_hello *m)
+{
+        struct worker *w;
+        const char *text = "the session has ended";
+        int r = observing_find(s, v, m, &w, &text);
+        v->state.size = 0;
+        if (!r)
+                r = conn_export(v->conn, &v->state);
+        if (!r && !hand_over(s, v, w, CONTROL_OBSERVER))
+                r = SP_E_GONE;
+        if (r < 0)
+                refuse(s, v, r, text);
 }
 
 /* ROUTED: the caller may drop the pending connection. ROUTED_KEPT: an event or an answer goes on with it. */
@@ -463,6 +479,10 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 drain_for(s, v, version);
                 return ROUTED;
         }
+        if (m.role == HELLO_ROLE_OBSERVE) {
+                observe(s, v, &m);
+                return ROUTED;
+        }
         if (m.role == HELLO_ROLE_LOOK) {
                 if (!query(s, v, version))
                         return ROUTED;
@@ -484,7 +504,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED;
         }
         struct worker *w = workers_find(s, m.session_hi, m.session_lo);
-        if (w && hand_over(s, v, w))
+        if (w && hand_over(s, v, w, CONTROL_CONNECTION))
                 return ROUTED;
         if (m.role || m.lane || m.next_seq || m.generation) {
                 const char *why = workers_why_ended(s, m.session_hi, m.session_lo);
@@ -515,7 +535,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 else if (r < 0) {
                         refuse(s, v, r, "this server can't count the session; see its log");
                         return ROUTED;
-                } else if (hand_over(s, v, w))
+                } else if (hand_over(s, v, w, CONTROL_CONNECTION))
                         break;
                 else
                         accounts_end(s, w, 0);

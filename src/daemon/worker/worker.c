@@ -16,6 +16,7 @@
 #include "daemon/upkeep/caches.h"
 #include "daemon/worker/checkup.h"
 #include "daemon/worker/dialling.h"
+#include "daemon/worker/observing.h"
 #include "daemon/worker/watchdog.h"
 #include "loop/server_loop.h"
 #include "os/file.h"
@@ -303,6 +304,23 @@ static void use_account(struct worker *w, const struct control *c)
         server_loop_use_account(w->loop, &a);
 }
 
+/* Take the connection of an observer. */
+static void take_observer(struct worker *w, struct control *c)
+{
+        struct conn *conn;
+        int hello = hello_size(bytes_of(c->data, c->size));
+        size_t state = (hello > 0 ? (size_t)hello : c->size) + KEYS_HEX + sizeof(w->local_path);
+        if (!w->attached || c->fd < 0 || state > c->size) {
+                control_drop(c);
+                return;
+        }
+        if (conn_import(c->fd, bytes_of(c->data + state, c->size - state), &conn) < 0)
+                log_warn(LOG, "an observer's connection was lost on its way here");
+        else
+                observing_begin(w->loop, conn);
+        explicit_bzero(c, sizeof(*c));
+}
+
 /* Handle one message of the supervisor. False: the supervisor is gone. */
 static bool obey(struct worker *w)
 {
@@ -341,6 +359,9 @@ static bool obey(struct worker *w)
                 explicit_bzero(&c, sizeof(c));
                 break;
         }
+        case CONTROL_OBSERVER:
+                take_observer(w, &c);
+                break;
         case CONTROL_STATS:
                 if (c.size != sizeof(uint64_t) || send_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the worker can't send the counters of its session");
@@ -445,6 +466,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         lifetime_limit(END_SECONDS);
         if (w.attached && atomic_load(&w.ended))
                 send_end(&w);
+        observing_end();
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
         (void)file_close(w.ended_fd);
