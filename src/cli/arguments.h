@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { ARGUMENTS_MAX = 8 };
+enum { ARGUMENTS_MAX = 12 };
 
 struct argument {
         char option[32]; /* "--server"; "" for an argument that is known by its place */

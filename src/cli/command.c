@@ -28,10 +28,11 @@ static const struct command commands[] = {
           "with --html in a file for browsers (docs/PROFILE.md)",
           command_profile },
         { "trace",
-          "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS] | --svg FILE | --perfetto FILE",
+          "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS] | --attach [SESSION|HOST] "
+          "[--server S]... [--for SECONDS] [--output FILE] [--json] | --svg FILE | --perfetto FILE",
           "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error; "
-          "with --svg draw a timeline on standard output, with --perfetto write it there in another format "
-          "(docs/TRACING.md)",
+          "with --attach of sessions that run already, from their servers, until Ctrl-C; with --svg draw a timeline "
+          "on standard output, with --perfetto write it there in another format (docs/TRACING.md)",
           command_trace },
         { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
           command_ping },

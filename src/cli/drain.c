@@ -9,45 +9,19 @@
 #include "loop/dial.h"
 #include "transport/address.h"
 
-/* Say hello with this role. The answer, or the reason why there is none, is in *reply. */
-static int greet(const char *address, enum dial_role role, struct dial_reply *reply)
-{
-        struct conn *conn;
-        const struct dial_params p = {
-                .address = address,
-                .timeout_ms = options_timeout(),
-                .role = role,
-                .name = "spancl",
-                .own_user = role == DIAL_DRAIN,
-        };
-        int r = loop_connect(&p, &conn, reply);
-        if (r == 0)
-                conn_close(conn);
-        return r;
-}
-
 /* A server of this host is asked over its Unix socket, where the system tells it who asks. */
 static int drain(const struct server_spec *spec)
 {
         struct dial_reply reply;
-        struct address named, path;
-        char text[ADDRESS_MAX];
-        const char *address = spec->address;
+        char address[ADDRESS_MAX];
         if (spec->in_process) {
                 fprintf(stderr, "spancl: %s: devices of this process can't be drained\n",
                         spec->name);
                 return SP_E_INVAL;
         }
-        int r = greet(address, DIAL_LOOK, &reply);
-        bool knows_user =
-                address_parse(spec->address, &named) == 0 && named.ops->caps & TRANSPORT_KNOWS_USER;
-        if (r == 0 && !knows_user && *reply.local_path &&
-            !address_of_path(reply.local_path, &path)) {
-                address_put(&path, text);
-                address = text;
-        }
+        int r = remote_own_address(spec, address, &reply);
         if (r == 0)
-                r = greet(address, DIAL_DRAIN, &reply);
+                r = remote_greet(address, DIAL_DRAIN, &reply);
         if (r < 0) {
                 fprintf(stderr, "spancl: %s: %s\n", spec->name,
                         remote_without_address(reply.text, address));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/options.h"
 #include "config/servers.h"
 #include "config/variables.h"
 #include "loop/dial.h"
@@ -29,6 +30,7 @@ struct remote {
         char *accelerators;          /* one of them; NULL: none */
         struct session *session;
         struct link lanes[SESSION_LANES];
+        enum dial_role role;
         uint64_t id[2], key[2], next;
         uint64_t connect_ns;
         struct session_bulk bulk;
@@ -42,6 +44,8 @@ struct remote {
         uint64_t done_event;
         int64_t done_status;
         size_t arrived;
+        bool have_trace;
+        struct buf trace;
         int end; /* the reason for which the server closed the session */
         char end_text[256];
         char failure[REMOTE_TEXT_MAX]; /* the reason for which a measurement failed; "": none */
@@ -73,6 +77,16 @@ static int on_event_done(void *user, const struct wire_event_done *m)
         return 0;
 }
 
+/* The first one counts. */
+static int on_trace(void *user, const struct wire_trace *m)
+{
+        struct remote *r = user;
+        if (r->role != DIAL_OBSERVE || r->have_trace || info_check(m->threads) < 0)
+                return SP_E_PROTO;
+        r->have_trace = true;
+        return buf_put(&r->trace, m->threads.data, m->threads.size);
+}
+
 static int on_close(void *user, const struct wire_close *m)
 {
         struct remote *r = user;
@@ -98,6 +112,7 @@ static int on_message(void *user, struct bytes msg)
                 .event_done = on_event_done,
                 .close = on_close,
                 .output = on_output,
+                .trace = on_trace,
         };
         return wire_dispatch(&handlers, user, msg);
 }
@@ -157,13 +172,13 @@ static int attach(struct remote *r, unsigned lane, char text[REMOTE_TEXT_MAX])
         const struct dial_params p = {
                 .address = r->address,
                 .timeout_ms = r->timeout_ms,
-                .role = DIAL_CLIENT,
+                .role = r->role,
                 .lane = lane,
                 .session_id = { r->id[0], r->id[1] },
                 .key = { r->key[0], r->key[1] },
                 .next_seq = lane ? 0 : session_next_seq(r->session),
                 .name = "spancl",
-                .share = r->share,
+                .share = r->share && r->role == DIAL_CLIENT,
         };
         uint64_t before = clock_now_ns();
         int status = r->local ? server_loop_connect(r->local, &p, &conn, &reply)
@@ -180,20 +195,25 @@ static int attach(struct remote *r, unsigned lane, char text[REMOTE_TEXT_MAX])
         return status;
 }
 
-int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **ret,
-               char text[REMOTE_TEXT_MAX])
+/* `process`: of the session to observe; 0: this is a client. */
+static int connect_to(const struct server_spec *spec, const char *address, uint64_t process,
+                      int timeout_ms, struct remote **ret, char text[REMOTE_TEXT_MAX])
 {
         struct remote *r = mem_zalloc(sizeof(*r));
         int status = r ? 0 : SP_E_NOMEM;
         if (!status) {
+                r->role = process ? DIAL_OBSERVE : DIAL_CLIENT;
                 r->timeout_ms = timeout_ms;
                 r->share = config_number(CONFIG_client_share) == 1;
                 r->name = mem_strdup(spec->name);
-                r->address = spec->address ? mem_strdup(spec->address) : NULL;
-                if (!r->name || (spec->address && !r->address))
+                r->address = address ? mem_strdup(address) : NULL;
+                if (!r->name || (address && !r->address))
                         status = SP_E_NOMEM;
         }
-        if (!status && (!random_fill(r->id, sizeof(r->id)) || !random_fill(r->key, sizeof(r->key))))
+        if (!status && process)
+                r->id[1] = process;
+        else if (!status &&
+                 (!random_fill(r->id, sizeof(r->id)) || !random_fill(r->key, sizeof(r->key))))
                 status = SP_E_UNSUPP;
         if (!status)
                 status = session_new(&(struct session_params){ .ops = &ops, .user = r },
@@ -224,6 +244,24 @@ int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **r
         return 0;
 }
 
+int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **ret,
+               char text[REMOTE_TEXT_MAX])
+{
+        return connect_to(spec, spec->address, 0, timeout_ms, ret, text);
+}
+
+int remote_observe(const struct server_spec *spec, const char *address, uint64_t process,
+                   int timeout_ms, struct remote **ret, char text[REMOTE_TEXT_MAX])
+{
+        int status = connect_to(spec, address, process, timeout_ms, ret, text);
+        if (!status && session_send((*ret)->session, trace_start, .request = 0) < 0) {
+                snprintf(text, REMOTE_TEXT_MAX, "%s: out of memory", spec->name);
+                *ret = remote_close(*ret);
+                return SP_E_NOMEM;
+        }
+        return status;
+}
+
 int remote_open(const struct server_spec *spec, int timeout_ms, struct remote **ret)
 {
         char text[REMOTE_TEXT_MAX];
@@ -246,6 +284,7 @@ struct remote *remote_close(struct remote *r)
         server_loop_free(r->local);
         mem_free(r->accelerators);
         buf_fini(&r->info);
+        buf_fini(&r->trace);
         mem_free(r->name);
         mem_free(r->address);
         mem_free(r);
@@ -260,6 +299,38 @@ const char *remote_transport(const struct remote *r)
 uint64_t remote_connect_ns(const struct remote *r)
 {
         return r->connect_ns;
+}
+
+/* ---- as the server's own user ---------------------------------------------------------------- */
+
+int remote_greet(const char *address, enum dial_role role, struct dial_reply *reply)
+{
+        struct conn *conn;
+        const struct dial_params p = {
+                .address = address,
+                .timeout_ms = options_timeout(),
+                .role = role,
+                .name = "spancl",
+                .own_user = role == DIAL_DRAIN,
+        };
+        int r = loop_connect(&p, &conn, reply);
+        if (r == 0)
+                conn_close(conn);
+        return r;
+}
+
+int remote_own_address(const struct server_spec *spec, char ret[ADDRESS_MAX],
+                       struct dial_reply *reply)
+{
+        struct address named, path;
+        snprintf(ret, ADDRESS_MAX, "%s", spec->address);
+        int r = remote_greet(spec->address, DIAL_LOOK, reply);
+        bool knows_user =
+                address_parse(spec->address, &named) == 0 && named.ops->caps & TRANSPORT_KNOWS_USER;
+        if (r == 0 && !knows_user && *reply->local_path &&
+            !address_of_path(reply->local_path, &path))
+                address_put(&path, ret);
+        return r;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -332,6 +403,33 @@ int remote_clock(struct remote *r, struct remote_clock *ret)
                 .round_trip_ns = took,
         };
         return 0;
+}
+
+static bool trace_came(struct remote *r)
+{
+        return r->have_trace;
+}
+
+int remote_trace(struct remote *r, bool ask, struct bytes *ret)
+{
+        int status = 0;
+        if (!r->have_trace && !ask)
+                return SP_E_AGAIN;
+        if (!r->have_trace)
+                status = session_send(r->session, trace_query, .request = 1);
+        /* The answer is large: it may take longer, as long as it comes. */
+        for (uint64_t before = UINT64_MAX; !status || status == SP_E_TIMEOUT;) {
+                uint64_t now = session_get_stats(r->session)->bytes_received;
+                if (r->have_trace || now == before)
+                        break;
+                before = now;
+                status = drive(r, trace_came);
+        }
+        if (r->have_trace)
+                status = 0; /* the connection may have ended behind it */
+        if (!status)
+                *ret = bytes_of(r->trace.data, r->trace.size);
+        return status;
 }
 
 int remote_ping(struct remote *r, uint64_t *ret_ns)

@@ -5,6 +5,8 @@
 
 #include "base/bytes.h"
 #include "config/server_spec.h"
+#include "loop/dial.h"
+#include "transport/address.h"
 
 struct remote;
 
@@ -15,6 +17,24 @@ SP_NODISCARD int remote_open(const struct server_spec *spec, int timeout_ms, str
 enum { REMOTE_TEXT_MAX = 1200 };
 SP_NODISCARD int remote_try(const struct server_spec *spec, int timeout_ms, struct remote **ret,
                             char text[REMOTE_TEXT_MAX]);
+
+/* Connect as an observer to the session that this process of the server runs, and have it recorded
+ * (docs/TRACING.md). Of the functions below, it can use the clock's and remote_trace. Errors as remote_try. */
+SP_NODISCARD int remote_observe(const struct server_spec *spec, const char *address,
+                                uint64_t process, int timeout_ms, struct remote **ret,
+                                char text[REMOTE_TEXT_MAX]);
+
+/* Get what was recorded: INFO_TRACE_* records, borrowed until remote_close. It comes once. SP_E_AGAIN: `ask` is false,
+ * and the session has not ended. */
+SP_NODISCARD int remote_trace(struct remote *r, bool ask, struct bytes *ret);
+
+/* Say hello with this role. The answer, or the reason why there is none, is in *reply. */
+SP_NODISCARD int remote_greet(const char *address, enum dial_role role, struct dial_reply *reply);
+
+/* Find the address at which the server can tell who asks: of this host its Unix socket, else its own address. Errors as
+ * remote_greet. */
+SP_NODISCARD int remote_own_address(const struct server_spec *spec, char ret[ADDRESS_MAX],
+                                    struct dial_reply *reply);
 
 /* End the session. NULL is allowed. */
 struct remote *remote_close(struct remote *r);

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/trace/attach.h"
 #include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
@@ -81,6 +82,17 @@ static bool convert(const char *from, FILE *to, const char *to_name)
 struct files {
         char json[PATH_MAX + 32], wanted[PATH_MAX + 32];
 };
+
+/* False: a folder has no name, as was printed. */
+static bool name_files(const char *file, struct files *ret)
+{
+        char path[PATH_MAX];
+        if (!absolute(file, path))
+                return false;
+        snprintf(ret->wanted, sizeof(ret->wanted), "%s", path);
+        snprintf(ret->json, sizeof(ret->json), "%s%s", path, perfetto_is_name(file) ? ".json" : "");
+        return true;
+}
 
 /* Convert a file and remove the JSON, if the user wants another format. Returns the file that is there. */
 static const char *finish_file(const struct files *f)
@@ -168,15 +180,9 @@ static bool set_default(const char *name, const char *value)
 static int trace(char **argv, const char *file, const char *ring, bool json)
 {
         struct files f;
-        char path[PATH_MAX];
-        bool perfetto = perfetto_is_name(file);
-        if (!absolute(file, path))
+        if (!name_files(file, &f) || !make_file(f.json))
                 return 2;
-        snprintf(f.wanted, sizeof(f.wanted), "%s", path);
-        snprintf(f.json, sizeof(f.json), "%s%s", path, perfetto ? ".json" : "");
-        if (!make_file(f.json))
-                return 2;
-        if (perfetto || ring)
+        if (perfetto_is_name(file) || ring)
                 (void)file_unlink(f.wanted);
         if (ring)
                 clear_ring(&f);
@@ -232,25 +238,75 @@ static int convert_file(const char *path)
         return convert(path, stdout, "the timeline") ? 0 : 1;
 }
 
+/* Record sessions that run. `what`: one of them, by the number of its process or, beside --server, by its program; else
+ * a server; NULL: all sessions of the servers. */
+static int attach(const char *what, const char *servers, const char *seconds, const char *file,
+                  bool json)
+{
+        struct files f;
+        struct attach a = { .file = f.json };
+        struct server_spec *list = NULL;
+        bool number = what && *what && !what[strspn(what, "0123456789")];
+        if (what && !number && !servers)
+                servers = what;
+        else
+                a.session = what;
+        if (seconds && !attach_seconds(seconds, &a.seconds)) {
+                fprintf(stderr,
+                        "spancl: --for takes a duration of up to 24 h, such as 10s, 5min or 1h\n");
+                return 2;
+        }
+        if (!name_files(file, &f) || options_servers(servers, &list, &a.count) < 0)
+                return 2;
+        a.servers = list;
+        int r = attach_record(&a);
+        config_servers_free(list, a.count);
+        return r < 0 || !report(&f, json) ? 1 : 0;
+}
+
+/* Take the word behind --attach, if there is one, out of the arguments. */
+static const char *take_attached(int *argc, char **argv)
+{
+        for (int i = 0; i + 1 < *argc && strcmp(argv[i], "--") != 0; i++) {
+                if (strcmp(argv[i], "--attach") != 0 || argv[i + 1][0] == '-')
+                        continue;
+                const char *what = argv[i + 1];
+                --*argc;
+                for (int k = i + 1; k < *argc; k++)
+                        argv[k] = argv[k + 1];
+                return what;
+        }
+        return NULL;
+}
+
 int command_trace(int argc, char **argv)
 {
-        static const char *const flags[] = { "--json", NULL };
-        const char *file = DEFAULT_FILE, *ring = NULL, *svg = NULL, *perfetto = NULL;
-        const struct option_value values[] = { { "--output", "-o", &file },
-                                               { "--ring", NULL, &ring },
-                                               { "--svg", NULL, &svg },
-                                               { "--perfetto", NULL, &perfetto },
-                                               { NULL, NULL, NULL } };
-        bool json = false;
+        static const char *const flags[] = { "--json", "--attach", NULL };
+        const char *file = DEFAULT_FILE, *ring = NULL, *svg = NULL, *perfetto = NULL,
+                   *seconds = NULL;
+        const struct option_value values[] = {
+                { "--output", "-o", &file }, { "--ring", NULL, &ring },
+                { "--svg", NULL, &svg },     { "--perfetto", NULL, &perfetto },
+                { "--for", NULL, &seconds }, { NULL, NULL, NULL }
+        };
+        bool given[2] = { false };
         char *servers = NULL;
-        int i = options_take_values(argc, argv, flags, &json, values, &servers);
+        const char *what = take_attached(&argc, argv);
+        int i = options_take_values(argc, argv, flags, given, values, &servers);
+        bool json = given[0], attaches = given[1], converts = svg || perfetto;
         if (i < 0)
                 return 2;
-        if ((i == argc) != (svg || perfetto) || (svg && perfetto)) { /* a program, or a file */
+        if (attaches && i == argc && !ring && !converts) {
+                int status = attach(what, servers, seconds, file, json);
+                mem_free(servers);
+                return status;
+        }
+        /* A program, or a file. */
+        if (attaches || seconds || (i == argc) != converts || (svg && perfetto)) {
                 mem_free(servers);
                 return command_usage("trace");
         }
-        if (svg || perfetto) {
+        if (converts) {
                 mem_free(servers);
                 return svg ? draw(svg) : convert_file(perfetto);
         }

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""attach.py BUILD [NAME...]: claims about `spancl trace --attach`, which records sessions that run already: what is in
+the timeline, who may record whom, sessions that end meanwhile, and requests in great number."""
+
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import claims
+import daemon
+from daemon import BUILD, at, servers
+from security import Place
+from timeline import Timeline
+from told import Told
+
+FOLDER = tempfile.TemporaryDirectory()
+SPANCL, TICKER = str(BUILD / "bin/spancl"), str(BUILD / "bin/system_ticker")
+LAUNCHES = 40
+NOBODY = 65534
+
+
+class Ticker(Told):
+    """A program that launches kernels when it is told so (ticker.c)."""
+
+    def __init__(self, where, **more):
+        super().__init__([TICKER], daemon.HANG_S, env=daemon.client_env(where, **more))
+        assert self.line() == "ready"
+
+    def tick(self, words):
+        self.tell(str(words))
+        return int(self.line())
+
+
+class Lister(Told):
+    """A program that has a session (lister.c), on a server without a compiler."""
+
+    def __init__(self, where, keys):
+        super().__init__([str(BUILD / "bin/system_lister")], daemon.HANG_S, env=daemon.client_env(where, **keys))
+        self.line()
+        self.tell("0")
+        assert self.line() == "ok"
+        done = subprocess.run([SPANCL, "top", "--once", "--json", "--server", where], stdout=subprocess.PIPE, text=True,
+                              env=daemon.client_env(None, **keys), timeout=daemon.HANG_S, check=True)
+        (self.number,) = [s["worker"] for s in json.loads(done.stdout)["sessions"]]
+
+
+class Recording:
+    """`spancl trace --attach`, once it records `sessions` sessions."""
+
+    def __init__(self, *words, sessions=1, file="attached.json", prefix=(), **more):
+        self.path = Path(FOLDER.name) / file
+        self.process = subprocess.Popen(
+            [*prefix, SPANCL, "trace", "--attach", *words, "--output", str(self.path), "--json"], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=daemon.client_env(None, **more))
+        self.said = []
+        while sum(line.startswith("spancl: recording ") for line in self.said) < sessions:
+            line = self.process.stderr.readline()
+            assert line, "".join(self.said)
+            self.said.append(line)
+
+    def end(self):
+        """Returns the valid timeline and its summary."""
+        self.process.send_signal(signal.SIGINT)
+        return self.wait()
+
+    def wait(self):
+        _, more = self.process.communicate(timeout=daemon.HANG_S)
+        self.said += more.splitlines(keepends=True)
+        assert self.process.returncode == 0, "".join(self.said)
+        t = Timeline(self.path)
+        t.validate()
+        return t, json.loads(self.said[-1])
+
+
+def attach(*words, prefix=(), **more):
+    """A recording that may fail."""
+    return subprocess.run([*prefix, SPANCL, "trace", "--attach", *words, "--output", f"{FOLDER.name}/none.json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=daemon.HANG_S, check=False,
+                          env=daemon.client_env(None, **more))
+
+
+def sessions(server):
+    """The numbers of the processes that have a session of the ticker, the oldest first."""
+    done = subprocess.run([SPANCL, "top", "--once", "--json", "--server", server], stdout=subprocess.PIPE, text=True,
+                          env=daemon.client_env(None), timeout=daemon.HANG_S, check=True)
+    found = json.loads(done.stdout)["sessions"]
+    return [s["worker"] for s in sorted(found, key=lambda s: -s["age_ns"]) if s["program"] == "system_ticker"]
+
+
+@contextmanager
+def public_socket():
+    """A Unix socket for all users."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        with servers(1, "--socket", f"{folder}/socket", "--socket-users", "any") as s:
+            yield s, f"unix:{folder}/socket"
+
+
+def kernels(t):
+    return collections.Counter(t.process(e) for e in t.of("kernel", "tick"))
+
+
+def a_running_session_is_recorded_by_its_server():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        assert program.tick(3) == 3
+        recording = Recording(at(s.ports[0]))
+        assert program.tick(LAUNCHES) == 3 + LAUNCHES
+        t, summary = recording.end()
+        assert program.tick(2) == 5 + LAUNCHES, "it goes on"
+        (process,) = sessions(at(s.ports[0]))
+        program.leave()
+    name = f"{at(s.ports[0])}: system_ticker ({process})"
+    assert set(t.processes.values()) == {name, f"{name}: devices"}, t.processes
+    assert kernels(t) == {f"{name}: devices": LAUNCHES}, kernels(t)
+    # The queue was made before, so these are the server's times.
+    assert all(e["args"]["times"] == "of the server" and e["args"]["global"] == "1" for e in t.of("kernel"))
+    assert t.other["by_server"] == LAUNCHES + 1 == len(t.of("kernel")) + len(t.of("transfer")), t.other
+    assert t.of("server", "message") and len(t.of("server", "submit")) == LAUNCHES + 1
+    assert t.other["attached"] == 1 and t.other["missing"] == t.other["dropped"] == 0, t.other
+    assert [c["server"] for c in t.other["clocks"]] == [name] and t.other["clocks"][0]["error_ns"] == 0, t.other
+    assert summary["kernels"]["count"] == LAUNCHES, summary
+
+
+def new_queues_have_the_times_of_the_device():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        recording = Recording(at(s.ports[0]))
+        assert program.tick(f"queue {LAUNCHES}") == LAUNCHES
+        t, _ = recording.end()
+        program.leave()
+    assert len(t.of("kernel", "tick")) == LAUNCHES and t.other["by_server"] == 0, t.other
+    submits = {e["args"]["event"]: e for e in t.of("server", "submit")}
+    for e in t.of("kernel"):
+        assert "times" not in e["args"] and submits[e["args"]["event"]]["ts"] <= e["ts"] + e["dur"], e
+
+
+def only_the_time_of_the_recording_is_in_it():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        for round_ in range(1, 4):
+            recording = Recording(at(s.ports[0]))
+            program.tick(f"queue {LAUNCHES}" if round_ == 2 else LAUNCHES)
+            t, _ = recording.end()
+            assert len(t.of("kernel", "tick")) == LAUNCHES, (round_, len(t.of("kernel")))
+            program.tick(LAUNCHES)
+        program.leave()
+
+
+def two_sessions_stand_beside_each_other():
+    with servers(2) as both, Ticker(at(both.ports[0])) as one, Ticker(at(both.ports[0])) as two, \
+            Ticker(at(both.ports[1])) as three:
+        first, second = at(both.ports[0]), at(both.ports[1])
+        numbers = [*sessions(first), *sessions(second)]
+        recording = Recording("--server", first, "--server", second, sessions=3)
+        one.tick(LAUNCHES), two.tick(LAUNCHES + 1), three.tick(LAUNCHES + 2)
+        t, _ = recording.end()
+        wanted = {f"{where}: system_ticker ({number}): devices": LAUNCHES + i
+                  for i, (where, number) in enumerate(zip((first, first, second), numbers))}
+        assert kernels(t) == wanted, kernels(t)
+        ids = collections.defaultdict(set)
+        for e in t.events:
+            if e["ph"] in "stf":
+                ids[e["id"]].add(t.process(e).split(": devices")[0])
+        assert all(len(processes) == 1 for processes in ids.values()), "arrows lead from one session to another"
+        # One of them, by its number or its name.
+        for words in ((str(numbers[1]), "--server", first), ("system_ticker", "--server", second)):
+            recording = Recording(*words)
+            t, _ = recording.end()
+            assert t.other["attached"] == 1, t.other
+        done = attach("1", "--server", first)
+        assert done.returncode == 1 and "no session is 1" in done.stderr, done.stderr
+        for program in one, two, three:
+            program.leave()
+
+
+def two_observers_see_the_same():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        first = Recording(at(s.ports[0]), file="first.json")
+        second = Recording(at(s.ports[0]), file="second.json")
+        program.tick(LAUNCHES)
+        (t, _), (u, _) = first.end(), second.end()
+        assert len(t.of("kernel")) == len(u.of("kernel")) == LAUNCHES
+        program.leave()
+
+
+def a_session_that_ends_leaves_what_it_had():
+    with servers(1) as s, Ticker(at(s.ports[0])) as short, Ticker(at(s.ports[0])) as long:
+        number = sessions(at(s.ports[0]))[0]
+        recording = Recording(at(s.ports[0]), sessions=2)
+        short.tick(LAUNCHES)
+        long.tick(LAUNCHES)
+        short.leave()
+        long.leave()
+        t, _ = recording.wait()  # both have ended, and so does the recording
+    assert list(kernels(t).values()) == [LAUNCHES, LAUNCHES], kernels(t)
+    assert f"system_ticker ({number}) has ended meanwhile" in "".join(recording.said), recording.said
+
+
+def a_session_that_crashes_is_said_to_be_lost():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program, Ticker(at(s.ports[0])) as other:
+        number, _ = sessions(at(s.ports[0]))
+        recording = Recording(at(s.ports[0]), sessions=2)
+        other.tick(LAUNCHES)
+        os.kill(number, signal.SIGKILL)
+        claims.wait_for(lambda: len(sessions(at(s.ports[0]))) == 1, "its end")
+        t, _ = recording.end()
+        assert list(kernels(t).values()) == [LAUNCHES] and t.other["missing"] == 1, t.other
+        assert f"({number}) is lost, with what it had recorded" in "".join(recording.said), recording.said
+        program.process.kill()
+        other.leave()
+
+
+def a_time_limits_the_recording():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        t, _ = Recording(at(s.ports[0]), "--for", "1s").wait()
+        assert t.other["attached"] == 1
+        for wrong in "0s", "x", "10y", "25h", "-1s", "":
+            done = attach(at(s.ports[0]), f"--for={wrong}")
+            assert done.returncode == 2 and "--for takes a duration" in done.stderr, (wrong, done.stderr)
+        program.leave()
+        claims.wait_for(lambda: not sessions(at(s.ports[0])), "its end")
+        done = attach(at(s.ports[0]))
+        assert done.returncode == 1 and "no session to record" in done.stderr, done.stderr
+    done = attach(at(daemon.closed_port()))
+    assert done.returncode == 1 and "refused" in done.stderr, done.stderr
+
+
+def wrong_words_are_refused():
+    for words in (("--ring", "4"), ("--svg", "x"), ("x", "--", "true")):
+        done = attach(*words)
+        assert done.returncode == 2 and "Usage: spancl trace" in done.stderr, done.stderr
+    done = subprocess.run([SPANCL, "trace", "--for", "1s", "true"], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+
+
+# --- Who may --------------------------------------------------------------------------------------
+
+def others_may_not_observe():
+    if os.geteuid():
+        return "skipped: it takes two users"
+    with public_socket() as (s, where), Ticker(at(s.ports[0])) as program:
+        prefix = ("setpriv", f"--reuid={NOBODY}", "--clear-groups")
+        before = set(os.listdir(f"/proc/{sessions(where)[0]}/task"))
+        for there in where, at(s.ports[0]):
+            done = attach(there, prefix=prefix)
+            assert done.returncode == 1 and "may observe the sessions of others" in done.stderr, done.stderr
+        assert set(os.listdir(f"/proc/{sessions(where)[0]}/task")) == before, "nobody observes it"
+        assert program.tick(LAUNCHES) == LAUNCHES
+        assert "observe worker" not in s.log_text()
+        program.leave()
+    return None
+
+
+def a_user_observes_its_own_sessions_only():
+    if os.geteuid():
+        return "skipped: it takes two users"
+    with public_socket() as (s, where), Ticker(where) as mine:
+        prefix = ("setpriv", f"--reuid={NOBODY}", "--clear-groups")
+        theirs = subprocess.Popen([*prefix, TICKER], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env=daemon.client_env(where))
+        assert theirs.stdout.readline() == "ready\n"
+        number = sessions(where)[1]
+        os.chmod(FOLDER.name, 0o777)
+        recording = Recording(where, prefix=prefix, file="theirs.json")
+        mine.tick(LAUNCHES)
+        theirs.stdin.write(f"{LAUNCHES}\n")
+        theirs.stdin.flush()
+        assert theirs.stdout.readline() == f"{LAUNCHES}\n"
+        t, _ = recording.end()
+        assert {name.split("(")[1].split(")")[0] for name in t.processes.values()} == {str(number)}, t.processes
+        assert sum(kernels(t).values()) == LAUNCHES and t.other["missing"] == 1, t.other
+        theirs.communicate()
+        mine.leave()
+    return None
+
+
+def keys_decide_for_other_users():
+    """Over TLS, as for other hosts. The server's user would be known on its host without a key."""
+    if os.geteuid():
+        return "skipped: it takes two users"
+    prefix = ("setpriv", f"--reuid={NOBODY}", "--clear-groups")
+    os.chmod(FOLDER.name, 0o777)
+    with Place() as p, p.spancld("--log", "info") as s:
+        os.chmod(p.folder.name, 0o755)
+        where = f"tls:localhost:{s.ports[0]}"
+
+        def paired(name):
+            """Two folders with the same keys: for the server's user, and for the other one."""
+            p.client = Path(p.folder.name) / name
+            p.pair(s.ports[0])
+            theirs = Path(p.folder.name) / f"{name}-theirs"
+            shutil.copytree(p.client, theirs)
+            for path in theirs, *theirs.iterdir():
+                os.chown(path, NOBODY, NOBODY)
+            return {"SPANCL_KEYS": str(p.client)}, {"SPANCL_KEYS": str(theirs)}
+
+        keys, same = paired("first")
+        _, other = paired("second")
+        with Lister(where, keys) as program:
+            words = str(program.number), "--server", where
+            done = attach(*words, prefix=prefix, **other)
+            assert done.returncode == 1 and "may observe the sessions of others" in done.stderr, done.stderr
+            Recording(*words, prefix=prefix, file="same.json", **same).end()
+            listed = (p.server / "clients").read_text().splitlines()
+            (p.server / "clients").write_text("\n".join([*listed[:-1], listed[-1] + " own"]) + "\n")
+            Recording(*words, prefix=prefix, file="own.json", **other).end()
+            program.leave()
+    return None
+
+
+# --- Too much -------------------------------------------------------------------------------------
+
+def requests_in_great_number_disturb_nobody():
+    with servers(1, "--log", "warn") as s, Ticker(at(s.ports[0])) as program:
+        number = sessions(at(s.ports[0]))[0]
+        some = [Recording(at(s.ports[0]), file=f"{i}.json") for i in range(4)]
+        assert program.tick(LAUNCHES) == LAUNCHES
+        for _ in range(20):
+            done = attach(str(number), "--server", at(s.ports[0]))
+            assert done.returncode == 1 and "as many as may do so" in done.stderr, done.stderr
+        threads = os.listdir(f"/proc/{number}/task")
+        assert program.tick(LAUNCHES) == 2 * LAUNCHES
+        for recording in some:
+            t, _ = recording.end()
+            assert len(t.of("kernel", "tick")) == 2 * LAUNCHES
+        claims.wait_for(lambda: len(os.listdir(f"/proc/{number}/task")) == len(threads) - 4, "observers stay")
+        Recording(at(s.ports[0])).end()
+        program.leave()
+
+
+def an_observer_that_goes_away_is_forgotten():
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        number = sessions(at(s.ports[0]))[0]
+        before = len(os.listdir(f"/proc/{number}/task"))
+        for _ in range(3):
+            recording = Recording(at(s.ports[0]))
+            recording.process.kill()
+            recording.process.communicate()
+        claims.wait_for(lambda: len(os.listdir(f"/proc/{number}/task")) == before, "observers stay")
+        assert program.tick(LAUNCHES) == LAUNCHES
+        program.leave()
+
+
+if __name__ == "__main__":
+    sys.exit(claims.run(globals()))
