@@ -118,6 +118,7 @@ enum info_key {
         INFO_SENSOR_MEMORY_TOTAL,   /* u64: bytes */
         INFO_SENSOR_TEMPERATURE,    /* u64: degrees Celsius */
         INFO_SENSOR_POWER,          /* u64: milliwatts */
+        INFO_SENSOR_ENERGY,         /* u64: microjoules since the server read it first */
 
         /* session_stats, from the supervisor: a device that other clients do not get; `name` says so */
         INFO_RESERVED = 0x10188, /* block */
@@ -143,6 +144,13 @@ enum info_key {
         INFO_SHARE_WINDOW_NS,        /* u64: the length of the window */
         INFO_SHARE_WINDOW_LEFT_NS,   /* u64: until it ends */
         INFO_SHARE_PAUSED,           /* u64: 1: kernels wait until it ends */
+
+        /* stats, and session_stats from the supervisor: what the session has used of a device with an energy counter */
+        INFO_ENERGY = 0x101b0, /* block */
+        INFO_ENERGY_DEVICE,    /* u64: its number for --devices */
+        INFO_ENERGY_NAME,      /* text */
+        INFO_ENERGY_UJ,        /* u64: microjoules, up to the last sample */
+        INFO_ENERGY_SAMPLE,    /* u64, in stats only: the number of that sample, which grows */
 };
 
 enum {
