@@ -128,6 +128,10 @@ enum backend_polled engine_poll(struct engine *e, bool last) EXCLUDES(engine_hel
  * unmaps nothing. */
 void engine_use_account(struct engine *e, const struct account *a) REQUIRES(engine_held);
 
+/* Tell the client, when it asks, what the session has used of devices with a counter of energy, by a sample of this
+ * number: for each one its number and microjoules, in 8 bytes each. */
+void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses) REQUIRES(engine_held);
+
 /* The client takes `notice` messages (FEATURE_NOTICES). */
 void engine_take_notices(struct engine *e) REQUIRES(engine_held);
 

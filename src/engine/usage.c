@@ -99,6 +99,54 @@ static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(
         return r;
 }
 
+void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses)
+{
+        enum { PAIR = 2 * sizeof(uint64_t) };
+        char name[NAME_SIZE];
+        unsigned number;
+        e->energy_sample = sample;
+        for (unsigned i = 0; i < e->device_count; i++) {
+                if (!engine_device_label(e, i, &number, name, sizeof(name)))
+                        continue;
+                const uint8_t *pair = uses.data;
+                for (size_t left = uses.size; left >= PAIR; left -= PAIR, pair += PAIR) {
+                        if (bytes_get_u64(pair) != number)
+                                continue;
+                        e->uses[i].metered = true;
+                        e->uses[i].energy_uj = bytes_get_u64(pair + PAIR / 2);
+                }
+        }
+}
+
+static int put_energy(struct engine *e, unsigned device, struct buf *ret) REQUIRES(engine_held)
+{
+        unsigned number = device;
+        char name[NAME_SIZE] = "";
+        size_t mark;
+        (void)engine_device_label(e, device, &number, name, sizeof(name));
+        int r = info_begin(ret, INFO_ENERGY, &mark);
+        if (!r)
+                r = info_put_u64(ret, INFO_ENERGY_DEVICE, number);
+        if (!r)
+                r = info_put(ret, INFO_ENERGY_NAME, name, strlen(name));
+        if (!r)
+                r = info_put_u64(ret, INFO_ENERGY_UJ, e->uses[device].energy_uj);
+        if (!r)
+                r = info_put_u64(ret, INFO_ENERGY_SAMPLE, e->energy_sample);
+        if (!r)
+                info_end(ret, mark);
+        return r;
+}
+
+int engine_usage_put_energy(struct engine *e, struct buf *ret)
+{
+        int r = 0;
+        for (unsigned i = 0; i < e->device_count && !r; i++)
+                if (e->uses[i].metered)
+                        r = put_energy(e, i, ret);
+        return r;
+}
+
 int engine_get_usage(struct engine *e, uint64_t round_trip_ns, struct buf *ret)
 {
         const struct {

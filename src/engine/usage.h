@@ -3,10 +3,11 @@
 #ifndef SPANCL_ENGINE_USAGE_H
 #define SPANCL_ENGINE_USAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/bytes.h"
 #include "engine/lock.h"
 
 struct engine;
@@ -19,7 +20,10 @@ struct device_use {
         uint64_t busy_ns;  /* up to `since_ns` */
         uint64_t since_ns; /* the device is busy since then, or longer; `queues` is not 0 */
         size_t kernels;    /* in flight (limits.c) */
-        unsigned limited;  /* 1 + its entry of the account's devices; 0: it has none */
+        /* Joules of the session by the server's last sample, if the device has a counter (`metered`). */
+        uint64_t energy_uj;
+        bool metered;
+        unsigned limited; /* 1 + its entry of the account's devices; 0: it has none */
 };
 
 /* Make room for all devices. SP_E_NOMEM. */
@@ -28,6 +32,9 @@ void engine_usage_fini(struct engine *e);
 
 /* Find the devices that have limits of their own in the client's account. */
 void engine_usage_limit(struct engine *e) REQUIRES(engine_held);
+
+/* Append an INFO_ENERGY record for each device that has a counter. SP_E_NOMEM. */
+SP_NODISCARD int engine_usage_put_energy(struct engine *e, struct buf *ret) REQUIRES(engine_held);
 
 /* One more native command of the queue is in flight; or one less. If device time is limited, the end of each
  * command also puts the time into the client's account (account.h). */

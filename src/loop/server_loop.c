@@ -810,6 +810,13 @@ void server_loop_use_account(struct server_loop *l, const struct account *a)
         serving_unlock(l);
 }
 
+void server_loop_use_energy(struct server_loop *l, uint64_t sample, struct bytes uses)
+{
+        serving_lock(l);
+        engine_use_energy(l->engine, sample, uses);
+        serving_unlock(l);
+}
+
 unsigned server_loop_devices(struct server_loop *l)
 {
         return engine_device_count(l->engine);

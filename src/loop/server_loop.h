@@ -71,6 +71,9 @@ void server_loop_load(struct server_loop *l, uint64_t sessions);
 /* Use the client's account (engine/account.h), before the first connection. Any thread. */
 void server_loop_use_account(struct server_loop *l, const struct account *a);
 
+/* See engine_use_energy. Any thread. */
+void server_loop_use_energy(struct server_loop *l, uint64_t sample, struct bytes uses);
+
 /* Set whether this server has other sessions, whose threads need the cores, too. Any thread; false
  * at first. */
 void server_loop_share(struct server_loop *l, bool shared);

@@ -288,6 +288,8 @@ int engine_handle_stats_query(void *user, const struct wire_stats_query *m)
         struct buf links = { 0 };
         int r = engine_get_links(p->engine, &links);
         if (!r)
+                r = engine_usage_put_energy(p->engine, &links);
+        if (!r)
                 peer_send(p, stats, .request = m->request,
                           .links = bytes_of(links.data, links.size));
         buf_fini(&links);
