@@ -11,7 +11,7 @@ enum control_kind {
         CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
                                    * identity and Unix socket, its state */
         CONTROL_OBSERVER =
-                'Z',        /* the same of an observer's connection (daemon/worker/observing.h) */
+                'o',        /* the same of an observer's connection (daemon/worker/observing.h) */
         CONTROL_STOP = 'S', /* end the session; the reason as text */
         /* Before its first connection: the number of other sessions, 8 bytes. */
         CONTROL_LOAD = 'L',
@@ -21,6 +21,11 @@ enum control_kind {
         /* Both ways: a query for this server's statistics. The request is a number. Each answer
          * repeats the number in front of some INFO_LINK records; the last answer has no records. */
         CONTROL_STATS = 'T',
+        /* Both ways, several times a second if devices of this server have energy counters (daemon/supervisor/energy.h).
+         * To a worker: the sample's number, then the number of each device that has a counter, and the microjoules that
+         * its session has used of it. From the worker: the sample's number (0: the session is over), then the number of
+         * each device that it has used, and for how many ns. All in 8 bytes each. */
+        CONTROL_USE = 'Z',
         /* To a worker, before its first connection: the page of its client's account (engine/account.h) as a
          * descriptor. Text: its slot, the limit of memory in bytes, 1 if device time is limited, the limit of builds
          * at a time, and that of the cache in bytes; 0: these two have none. Then for each device that has limits of
@@ -58,7 +63,7 @@ enum control_kind {
         /* Before CONTROL_READY: a part of the devices' descriptions (daemon/supervisor/describing.h). */
         CONTROL_DEVICES = 'Y',
         /* The backend is open. Text: number of devices, number of bytes that CONTROL_DEVICES had in all, and a line
-         * with number and name of each device that can be checked (backend_ops.device.label). */
+         * of each device that can be checked (backend_ops.device.label): number, `c` for a CPU or `-`, and name. */
         CONTROL_READY = 'R',
         /* The backend can't be opened, and the worker ends. Text: the reason, for the client and
          * the log. */

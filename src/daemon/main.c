@@ -174,7 +174,7 @@ static int run(struct config_options *o, const struct config_command_line *line,
         if (part->exporter)
                 return exporter_main();
         if (part->sensors)
-                return sensors_main();
+                return sensors_main(o);
         if (part->memory)
                 return meter_main(o, part->memory, part->tasks);
         if (!part->scratch_dir) {

@@ -47,6 +47,7 @@ static void take_device(struct metrics *m, struct bytes device)
         d->number = info_u64(device, INFO_HEALTH_DEVICE, 0);
         d->state = info_u64(device, INFO_HEALTH_STATE, 0);
         d->failures = info_u64(device, INFO_HEALTH_FAILURES, 0);
+        d->energy_uj = info_u64(device, INFO_SENSOR_ENERGY, UINT64_MAX);
         (void)info_find(device, INFO_HEALTH_NAME, &name);
         copy(d->name, name);
 }
@@ -102,6 +103,7 @@ static struct metrics_session *session_of(struct metrics *m, const struct wire_s
 
 static void take_link(struct metrics_session *s, struct bytes link)
 {
+        s->told = true;
         int end = info_u64(link, INFO_LINK_PEER, 0) ? METRICS_SERVER : METRICS_CLIENT;
         s->messages[end][METRICS_SENT] += info_u64(link, INFO_LINK_MESSAGES_SENT, 0);
         s->messages[end][METRICS_RECEIVED] += info_u64(link, INFO_LINK_MESSAGES_RECEIVED, 0);
@@ -111,12 +113,25 @@ static void take_link(struct metrics_session *s, struct bytes link)
                                            info_u64(link, INFO_LINK_BULK_RECEIVED, 0);
 }
 
+static void take_origin(struct metrics_session *s, struct bytes origin)
+{
+        struct info_entry e;
+        s->use_count = 0;
+        while (info_next(&origin, &e) && s->use_count < METRICS_USES) {
+                if (e.key != INFO_ENERGY || info_check(e.value) < 0)
+                        continue;
+                s->uses[s->use_count].device = info_u64(e.value, INFO_ENERGY_DEVICE, 0);
+                s->uses[s->use_count++].energy_uj = info_u64(e.value, INFO_ENERGY_UJ, 0);
+        }
+}
+
 void metrics_take(struct metrics *m, const struct wire_session_stats *answer)
 {
         struct bytes left = answer->links;
         struct info_entry e;
         while (info_next(&left, &e)) {
                 struct metrics_session *s;
+                struct bytes energy;
                 if (info_check(e.value) < 0)
                         continue;
                 switch (e.key) {
@@ -139,8 +154,14 @@ void metrics_take(struct metrics *m, const struct wire_session_stats *answer)
                         s = session_of(m, answer);
                         if (!s)
                                 break;
+                        s->told = true;
                         s->memory = info_u64(e.value, INFO_SESSION_MEMORY, 0);
                         s->programs = info_u64(e.value, INFO_SESSION_PROGRAMS, 0);
+                        break;
+                case INFO_ORIGIN:
+                        s = info_find(e.value, INFO_ENERGY, &energy) ? session_of(m, answer) : NULL;
+                        if (s)
+                                take_origin(s, e.value);
                         break;
                 case INFO_LINK:
                         s = session_of(m, answer);
@@ -310,16 +331,43 @@ static void put_clients(struct writer *w, const struct metrics *m)
                 }
 }
 
+/* The energy of the devices that have a counter, and of sessions. */
+static void put_energy(struct writer *w, const struct metrics *m)
+{
+        char text[2 * METRICS_NAME];
+        head(w, "spancl_device_energy_joules_total", "counter",
+             "Energy that the device has used since spancld first read its counter, also in idle times.");
+        for (size_t i = 0; i < m->device_count; i++)
+                if (m->devices[i].energy_uj != UINT64_MAX)
+                        put(w,
+                            "spancl_device_energy_joules_total{device=\"%" PRIu64
+                            "\",name=\"%s\"} %.3f\n",
+                            m->devices[i].number, label(m->devices[i].name, text),
+                            (double)m->devices[i].energy_uj / 1e6);
+        head(w, "spancl_session_energy_joules_total", "counter",
+             "The part of the device's energy that the session has used, an estimate by device time.");
+        for (size_t i = 0; i < m->count; i++)
+                for (size_t k = 0; k < m->all[i].use_count; k++)
+                        put(w,
+                            "spancl_session_energy_joules_total{worker=\"%" PRIu64
+                            "\",program=\"%s\",device=\"%" PRIu64 "\"} %.3f\n",
+                            m->all[i].process, label(m->all[i].program, text),
+                            m->all[i].uses[k].device, (double)m->all[i].uses[k].energy_uj / 1e6);
+}
+
 /* One metric of all sessions. */
 static void put_usage(struct writer *w, const struct metrics *m, const char *name, const char *help,
                       size_t offset)
 {
         char text[2 * METRICS_NAME];
         head(w, name, "gauge", help);
-        for (size_t i = 0; i < m->count; i++)
+        for (size_t i = 0; i < m->count; i++) {
+                if (!m->all[i].told)
+                        continue;
                 put(w, "%s{worker=\"%" PRIu64 "\",program=\"%s\"} %" PRIu64 "\n", name,
                     m->all[i].process, label(m->all[i].program, text),
                     *(const uint64_t *)(const void *)((const char *)&m->all[i] + offset));
+        }
 }
 
 static void put_traffic(struct writer *w, const struct metrics *m, const char *name,
@@ -330,6 +378,8 @@ static void put_traffic(struct writer *w, const struct metrics *m, const char *n
         char text[2 * METRICS_NAME];
         head(w, name, "counter", help);
         for (size_t i = 0; i < m->count; i++) {
+                if (!m->all[i].told)
+                        continue;
                 const uint64_t(*of)[METRICS_WAYS] =
                         (const void *)((const char *)&m->all[i] + offset);
                 for (int k = 0; k < METRICS_ENDS; k++)
@@ -348,6 +398,7 @@ int metrics_put(const struct metrics *m, struct buf *out)
         put_server(&w, m);
         put_devices(&w, m);
         put_clients(&w, m);
+        put_energy(&w, m);
         put_usage(&w, m, "spancl_session_memory_bytes",
                   "Buffers, images and shared virtual memory of the session.",
                   offsetof(struct metrics_session, memory));

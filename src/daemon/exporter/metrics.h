@@ -13,6 +13,8 @@ enum {
         METRICS_CLIENTS = 256,
         METRICS_SHARES = 33, /* of a client: of all devices together, and of those with limits */
         METRICS_NAME = 64,
+        METRICS_USES =
+                8, /* devices of a session with an energy counter; further ones have no series */
 };
 
 enum { METRICS_CLIENT, METRICS_SERVER, METRICS_ENDS }; /* the other end of a link */
@@ -20,13 +22,19 @@ enum { METRICS_SENT, METRICS_RECEIVED, METRICS_WAYS };
 
 struct metrics_session {
         uint64_t process;
+        bool told; /* its worker has answered */
         char program[METRICS_NAME];
         uint64_t bytes[METRICS_ENDS][METRICS_WAYS], messages[METRICS_ENDS][METRICS_WAYS];
         uint64_t memory, programs;
+        struct {
+                uint64_t device, energy_uj;
+        } uses[METRICS_USES];
+        size_t use_count;
 };
 
 struct metrics_device {
         uint64_t number, state, failures; /* state: enum info_health_state */
+        uint64_t energy_uj;               /* UINT64_MAX: it has no counter */
         char name[METRICS_NAME];
 };
 

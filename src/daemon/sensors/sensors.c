@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "daemon/control.h"
+#include "daemon/linux/powercap.h"
 #include "daemon/linux/rights.h"
 #include "os/poll.h"
 #include "os/process/library.h"
@@ -23,6 +24,7 @@ struct nvml {
         int (*memory)(void *device, unsigned long long ret[3]); /* bytes: total, free, used */
         int (*temperature)(void *device, int sensor, unsigned *ret);
         int (*power)(void *device, unsigned *ret);
+        int (*energy)(void *device, unsigned long long *ret); /* millijoules; NULL: an old driver */
 };
 
 /* Load the library. False: there is none, or no driver. */
@@ -48,6 +50,8 @@ static bool load(struct nvml *n)
                         return false;
                 memcpy(all[i].to, &found, sizeof(found));
         }
+        void *energy = library_symbol(library, "nvmlDeviceGetTotalEnergyConsumption");
+        memcpy(&n->energy, &energy, sizeof(energy));
         return n->init() == 0;
 }
 
@@ -58,15 +62,29 @@ static size_t put(char *text, size_t at, size_t size, bool known, uint64_t value
         return at + (size_t)n;
 }
 
+static size_t put_processors(const struct powercap *p, char *text, size_t at, size_t size)
+{
+        for (size_t i = 0; i < p->count; i++) {
+                uint64_t energy;
+                bool known = powercap_read(p, i, &energy);
+                at += (size_t)snprintf(text + at, size - at, "cpu %u ", p->processors[i].number);
+                at = put(text, at, size, known, known ? energy : 0);
+                at += (size_t)snprintf(text + at, size - at, "%" PRIu64 "\n",
+                                       p->processors[i].range_uj);
+        }
+        return at;
+}
+
 /* Write the line of a device. Returns the end of the text. */
 static size_t read_device(const struct nvml *n, void *device, char *text, size_t at, size_t size)
 {
         unsigned busy[2], temperature, power;
-        unsigned long long memory[3];
+        unsigned long long memory[3], energy;
         char name[NAME_SIZE] = "";
         if (n->name(device, name, sizeof(name)) != 0)
                 return at;
         name[sizeof(name) - 1] = 0;
+        bytes_tame(name, sizeof(name));
         bool known = !n->busy(device, busy);
         at = put(text, at, size, known, known ? busy[0] : 0);
         known = !n->memory(device, memory);
@@ -76,15 +94,21 @@ static size_t read_device(const struct nvml *n, void *device, char *text, size_t
         at = put(text, at, size, known, known ? temperature : 0);
         known = !n->power(device, &power);
         at = put(text, at, size, known, known ? power : 0);
+        known = n->energy && !n->energy(device, &energy) && energy <= UINT64_MAX / 1000;
+        at = put(text, at, size, known, known ? energy * 1000 : 0);
         return at + (size_t)snprintf(text + at, size - at, "%s\n", name);
 }
 
-static int answer(const struct nvml *n)
+static int answer(const struct nvml *n, const struct powercap *p)
 {
-        enum { LINE = NAME_SIZE + 5 * 21 + 2 };
+        enum {
+                LINE = NAME_SIZE + 6 * 21 + 2,
+                PROCESSORS_SIZE = POWERCAP_PROCESSORS * (4 + 3 * 21 + 1)
+        };
         char text[CONTROL_MAX];
+        _Static_assert(PROCESSORS_SIZE + LINE < CONTROL_MAX, "all processors have room");
         unsigned count = 0;
-        size_t at = 0;
+        size_t at = put_processors(p, text, 0, sizeof(text));
         if (n && n->count(&count) != 0)
                 count = 0;
         for (unsigned i = 0; i < count && i < DEVICES_MAX && at + LINE < sizeof(text); i++) {
@@ -95,21 +119,25 @@ static int answer(const struct nvml *n)
         return control_send(CONTROL_FD, CONTROL_SENSED, bytes_of(text, at), -1);
 }
 
-int sensors_main(void)
+int sensors_main(const struct config_options *o)
 {
         static struct control c; /* static because it is large */
         static struct nvml n;
+        static struct powercap p;
         process_name("spancld-sensors");
         process_end_with_parent();
         rights_gain_none();
-        if (!load(&n))
-                return answer(NULL) < 0;
-        struct pollfd p = { .fd = CONTROL_FD, .events = POLLIN };
-        while (poll(&p, 1, IDLE_MS) > 0) {
+        bool devices = load(&n);
+        powercap_find(config_option_text(o, CONFIG_powercap), &p);
+        if (!devices && !p.count)
+                return answer(NULL, &p) < 0;
+        struct pollfd event = { .fd = CONTROL_FD, .events = POLLIN };
+        while (poll(&event, 1, IDLE_MS) > 0) {
                 int r = control_receive(CONTROL_FD, &c);
                 if (!r)
                         control_drop(&c);
-                if (r == SP_E_LINK || (!r && c.kind == CONTROL_SENSE && answer(&n) == SP_E_LINK))
+                if (r == SP_E_LINK ||
+                    (!r && c.kind == CONTROL_SENSE && answer(devices ? &n : NULL, &p) == SP_E_LINK))
                         break;
         }
         return 0;

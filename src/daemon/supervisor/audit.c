@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "daemon/supervisor/energy.h"
 #include "daemon/supervisor/report.h"
 #include "os/clock.h"
 
@@ -61,11 +62,12 @@ static const char *quotable(char *text, size_t size)
         return text;
 }
 
-void audit_end(const struct worker *w, const struct process_usage *used, const char *why,
-               const char *how)
+void audit_end(struct supervisor *s, struct worker *w, const struct process_usage *used,
+               const char *why, const char *how)
 {
         struct audit a = w->audit;
-        char name[sizeof(w->name)], totals[192] = "", end[sizeof(a.why) + 64];
+        char name[sizeof(w->name)], totals[192] = "", end[sizeof(a.why) + 64],
+                                    head[1024 + ADDRESS_MAX], tail[sizeof(end) + 16];
         strcpy(name, w->name);
         snprintf(end, sizeof(end), "%s%s",
                  why      ? why
@@ -78,10 +80,12 @@ void audit_end(const struct worker *w, const struct process_usage *used, const c
                          " buffers_peak_bytes=%" PRIu64,
                          (double)a.totals[AUDIT_DEVICE_NS] / 1e9, a.totals[AUDIT_SENT],
                          a.totals[AUDIT_RECEIVED], a.totals[AUDIT_BUFFERS_PEAK]);
-        log_info("audit",
+        snprintf(head, sizeof(head),
                  "session worker=%d program=\"%s\" client=\"%s\" from=\"%s\" seconds=%.3f "
-                 "cpu_seconds=%.2f memory_peak_bytes=%" PRIu64 "%s end=\"%s\"",
+                 "cpu_seconds=%.2f memory_peak_bytes=%" PRIu64 "%s",
                  (int)w->pid, quotable(name, sizeof(name)), quotable(a.client, sizeof(a.client)),
                  quotable(a.from, sizeof(a.from)), (double)(clock_now_ns() - a.begun_ns) / 1e9,
-                 used->cpu_s, used->memory_peak_bytes, totals, quotable(end, sizeof(end)));
+                 used->cpu_s, used->memory_peak_bytes, totals);
+        snprintf(tail, sizeof(tail), " end=\"%s\"", quotable(end, sizeof(end)));
+        energy_end(s, w, head, tail);
 }

@@ -16,9 +16,9 @@ void audit_begin(struct worker *w, const struct pending *v);
 /* Take the worker's CONTROL_ENDED. It counts once. */
 void audit_receive(struct worker *w, const struct control *c);
 
-/* The worker's session has ended: write the line. `why`: a reason that the supervisor knows; NULL:
- * the worker's own, or `how` its process ended. */
-void audit_end(const struct worker *w, const struct process_usage *used, const char *why,
-               const char *how);
+/* The worker's session has ended: write the line, once its energy is known (energy.h). `why`: a reason that the
+ * supervisor knows; NULL: the worker's own, or `how` its process ended. */
+void audit_end(struct supervisor *s, struct worker *w, const struct process_usage *used,
+               const char *why, const char *how);
 
 #endif

@@ -74,16 +74,21 @@ void health_learn(struct supervisor *s, const char *text)
         for (const char *line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
                 char *end, name[sizeof(h->devices[0].name)];
                 unsigned long number = strtoul(line + 1, &end, 10);
-                if (number > UINT32_MAX || end == line + 1 || *end != ' ')
+                if (number > UINT32_MAX || end == line + 1 || *end != ' ' ||
+                    strspn(end + 1, "c-") != 1 || end[2] != ' ')
                         continue;
-                snprintf(name, sizeof(name), "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
+                bool is_cpu = end[1] == 'c';
+                end += 3;
+                snprintf(name, sizeof(name), "%.*s", (int)strcspn(end, "\n"), end);
                 bytes_tame(name, sizeof(name));
                 struct health_device *d = find(s, (unsigned)number);
                 if (d) {
                         strcpy(d->name, name);
                         d->guessed = false;
                 } else
-                        (void)add(h, (unsigned)number, name);
+                        d = add(h, (unsigned)number, name);
+                if (d)
+                        d->is_cpu = is_cpu;
         }
 }
 

@@ -24,10 +24,12 @@ struct health_device {
         unsigned number; /* as in --devices */
         char name[64];
         char why[HEALTH_TEXT_MAX]; /* the reason why the last check failed */
-        unsigned failures;         /* in a row */
-        uint64_t due_ns;           /* the time of the next check; UINT64_MAX: none */
-        uint64_t begun_ns;         /* the start of the running check; 0: none */
-        uint64_t checked_ns;       /* the end of the last check */
+        bool is_cpu;
+        unsigned meter;      /* its entry of the energy's meters, and 1; 0: it has none */
+        unsigned failures;   /* in a row */
+        uint64_t due_ns;     /* the time of the next check; UINT64_MAX: none */
+        uint64_t begun_ns;   /* the start of the running check; 0: none */
+        uint64_t checked_ns; /* the end of the last check */
         /* Sessions ran during the last check, so they may have held all of the device. */
         bool had_sessions;
         bool kept_out; /* workers made now do not get it */

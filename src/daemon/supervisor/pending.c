@@ -11,6 +11,7 @@
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/describing.h"
+#include "daemon/supervisor/energy.h"
 #include "daemon/supervisor/observing.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/reserving.h"
@@ -223,7 +224,7 @@ static bool query(struct supervisor *s, struct pending *v, uint64_t version)
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!r && w->state == WORKER_BUSY)
-                        r = report_put_origin(w, &out);
+                        r = report_put_origin(s, w, &out);
         }
         if (r < 0 || !send_answer(v, &out))
                 return false;
@@ -546,6 +547,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         w->grant = v->grant;
         s->counts.begun++;
         audit_begin(w, v);
+        energy_begin(s, w);
         w->id[0] = m.session_hi;
         w->id[1] = m.session_lo;
         snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);

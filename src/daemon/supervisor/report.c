@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/supervisor/energy.h"
 #include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -90,6 +91,8 @@ static int put_device(const struct supervisor *s, const struct health_device *d,
         if (!r)
                 r = sensors_put(s, d, b);
         if (!r)
+                r = energy_put_device(s, d, b);
+        if (!r)
                 info_end(b, mark);
         return r;
 }
@@ -128,7 +131,7 @@ static int put_text(struct buf *b, enum info_key key, const char *text)
         return info_put(b, key, text, strnlen(text, TEXT_MAX));
 }
 
-int report_put_origin(const struct worker *w, struct buf *out)
+int report_put_origin(const struct supervisor *s, const struct worker *w, struct buf *out)
 {
         auto_clean(buf_fini) struct buf records = { 0 };
         const struct gate_grant *g = &w->grant;
@@ -144,6 +147,8 @@ int report_put_origin(const struct worker *w, struct buf *out)
                 r = put_text(&records, INFO_ORIGIN_FROM, w->audit.from);
         if (!r)
                 r = info_put_u64(&records, INFO_ORIGIN_AGE_NS, clock_now_ns() - w->audit.begun_ns);
+        if (!r)
+                r = energy_put_session(s, w, &records);
         if (r < 0)
                 return r;
         info_end(&records, mark);

@@ -12,7 +12,8 @@ void report_refused(struct supervisor *s, int status);
 SP_NODISCARD int report_put(const struct supervisor *s, struct buf *out);
 
 /* Append the exchange that says whose session this worker has. SP_E_NOMEM. */
-SP_NODISCARD int report_put_origin(const struct worker *w, struct buf *out);
+SP_NODISCARD int report_put_origin(const struct supervisor *s, const struct worker *w,
+                                   struct buf *out);
 
 /* Append the end of an answer that misses no session, for the exporter. SP_E_NOMEM. */
 SP_NODISCARD int report_put_whole(struct buf *out);

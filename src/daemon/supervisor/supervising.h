@@ -5,10 +5,12 @@
 
 #include "base/list.h"
 #include "daemon/control.h"
+#include "daemon/linux/powercap.h"
 #include "daemon/linux/refusals.h"
 #include "daemon/linux/scratch.h"
 #include "daemon/linux/spawn.h"
 #include "daemon/supervisor/child_log.h"
+#include "daemon/supervisor/energy_counter.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/helper.h"
@@ -84,13 +86,14 @@ struct audit {
 
 struct client_account;
 
-/* The part of a session in its client's account (daemon/supervisor/accounts.h). */
+/* The part of a session in its client's account (daemon/supervisor/accounts.h), and its energy (energy.h). */
 struct client_use {
         struct client_account *account; /* NULL: it has no session */
         unsigned slot;                  /* in the account's page, if `has_slot` */
         bool has_slot;
         /* The worker's processor time in the client's window, and before it. */
         uint64_t cpu_ns, cpu_before_ns;
+        struct energy_session *energy; /* NULL: it has no session, or there was no memory */
 };
 
 struct worker {
@@ -181,6 +184,17 @@ struct counts {
         uint64_t unwarned;    /* refusals since then that are not in the log */
 };
 
+/* The energy of a device, or of all processors together (energy.c). */
+struct energy_meter {
+        bool known;
+        uint64_t at_ns;                /* of the last reading */
+        uint64_t total_uj;             /* since the first reading */
+        uint64_t sample_uj, sample_ns; /* since the last sample */
+        uint64_t busy_ns;              /* device time of all sessions, in the sample at hand */
+};
+
+enum { ENERGY_METERS = 1 + HEALTH_DEVICES };
+
 struct supervisor {
         const struct config_options *options;
         struct spawner spawner;
@@ -209,6 +223,16 @@ struct supervisor {
                 char text[CONTROL_MAX + 1]; /* the readings */
         } sensors;
         struct health health;
+        /* The energy of sessions (energy.c). */
+        struct {
+                struct list sessions;
+                struct energy_counter processors[POWERCAP_PROCESSORS], counters[HEALTH_DEVICES];
+                struct energy_meter meters[ENERGY_METERS];
+                enum { ENERGY_IDLE, ENERGY_ASKING, ENERGY_READING } phase;
+                uint64_t sample,
+                        settled; /* numbers of the newest sample, and of the last settled one */
+                uint64_t next_ns, due_ns; /* of the next sample; the end of the phase */
+        } energy;
         struct reservations reservations;
         struct listeners listeners;
 

@@ -10,6 +10,7 @@
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/describing.h"
+#include "daemon/supervisor/energy.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/metering.h"
@@ -75,6 +76,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
         d = health_deadline(s) < d ? health_deadline(s) : d;
+        d = energy_deadline(s) < d ? energy_deadline(s) : d;
         d = reserving_deadline(s) < d ? reserving_deadline(s) : d;
         d = meter_deadline(s) < d ? meter_deadline(s) : d;
         d = helper_deadline(&s->exporter.process) < d ? helper_deadline(&s->exporter.process) : d;
@@ -242,6 +244,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         pending_init(&s);
         list_init(&s.workers);
         list_init(&s.accounts.all);
+        list_init(&s.energy.sessions);
         s.meter.process.shares_log = true;
         s.exporter.process.again_ns = UINT64_MAX;
         s.streams.again_ns = streams_wanted(&s) ? 0 : UINT64_MAX;
@@ -267,6 +270,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 health_provide(&s);
                 workers_provide(&s);
                 meter_provide(&s);
+                energy_provide(&s);
                 exporter_provide(&s);
                 advertiser_provide(&s);
                 clients_watch(&s);
@@ -287,6 +291,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         pending_bury(&s);
         workers_stop(&s, run_events);
         accounts_fini(&s);
+        energy_fini(&s);
         describing_fini(&s);
         helper_stop(&s, &s.meter.process);
         helper_stop(&s, &s.sensors.process);

@@ -14,6 +14,7 @@
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/describing.h"
+#include "daemon/supervisor/energy.h"
 #include "daemon/supervisor/exporting.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/introduce.h"
@@ -118,6 +119,7 @@ static void worker_free(struct supervisor *s, struct worker *w)
         list_remove(&w->link);
         pending_worker_ended(s, w);
         accounts_end(s, w, 0);
+        energy_drop(w);
         child_log_close(&w->log, name_of(w), clock_now_ns());
         if (w->control >= 0)
                 (void)file_close(w->control);
@@ -394,7 +396,7 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
                 health_doubt(s);
         }
         if (busy)
-                audit_end(w, used, workers_why_ended(s, w->id[0], w->id[1]), how);
+                audit_end(s, w, used, workers_why_ended(s, w->id[0], w->id[1]), how);
         accounts_end(s, w, (uint64_t)(used->cpu_s * 1e9));
         /* A session was over before its worker became overdue, unless the supervisor ended it. */
         bool lost = w->over || w->stuck || (!overdue && (unclean || crashed));
@@ -488,6 +490,8 @@ void worker_read(struct supervisor *s, struct worker *w)
                         continue;
                 if (w->state == WORKER_CHECKING)
                         health_receive(s, w, &c);
+                if (w->state == WORKER_BUSY && c.kind == CONTROL_USE)
+                        energy_receive(s, w, &c);
                 if (w->state == WORKER_BUSY && c.kind == CONTROL_ENDED)
                         audit_receive(w, &c);
                 if (w->state == WORKER_BUSY && c.kind == CONTROL_STUCK)

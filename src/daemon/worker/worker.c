@@ -38,6 +38,7 @@
 enum {
         OUTPUT_PIPE_SIZE = 1 << 20,
         END_SECONDS = 10, /* for commands to complete after the session's end */
+        WORD = sizeof(uint64_t),
 };
 
 struct worker {
@@ -128,16 +129,13 @@ static int send_patiently(enum control_kind kind, struct bytes data)
 
 /* Send the descriptions of the devices in parts. Returns the number of their bytes, of which some are missing after a
  * failure; 0: there are none. */
-static size_t send_devices(struct server_loop *l)
+static size_t send_devices(struct bytes all)
 {
-        auto_clean(buf_fini) struct buf all = { 0 };
-        int r = server_loop_describe(l, &all);
-        if (!r && all.size > WIRE_DESCRIPTION_MAX)
-                r = SP_E_LIMIT;
+        int r = all.size > WIRE_DESCRIPTION_MAX ? SP_E_LIMIT : 0;
         size_t size = r < 0 ? 0 : all.size, part;
         for (size_t at = 0; at < size && !r; at += part) {
                 part = size - at < WIRE_DESCRIPTION_PART ? size - at : WIRE_DESCRIPTION_PART;
-                r = send_patiently(CONTROL_DEVICES, bytes_of(all.data + at, part));
+                r = send_patiently(CONTROL_DEVICES, bytes_of((const uint8_t *)all.data + at, part));
         }
         if (r < 0 && r != SP_E_LINK)
                 log_warn(LOG, "clients can't list the devices without a session: %s",
@@ -145,16 +143,34 @@ static size_t send_devices(struct server_loop *l)
         return size;
 }
 
-/* Send the numbers of devices and of bytes that describe them, and the label of each device. */
-static void report_ready(struct server_loop *l, size_t described)
+/* Return true if the device of this index is a CPU, by the descriptions of all. */
+static bool is_cpu(struct bytes all, unsigned index)
 {
+        struct info_entry e;
+        struct bytes type = { 0 };
+        while (info_next(&all, &e))
+                if (e.key == INFO_DEVICE && !index--)
+                        return info_find(e.value, CL_DEVICE_TYPE, &type) && type.size == WORD &&
+                               bytes_get_u64(type.data) & CL_DEVICE_TYPE_CPU;
+        return false;
+}
+
+/* Send the numbers of devices and of bytes that describe them, and the label of each device. */
+static void report_ready(struct server_loop *l)
+{
+        auto_clean(buf_fini) struct buf all = { 0 };
+        if (server_loop_describe(l, &all) < 0)
+                all.size = 0;
+        size_t described = send_devices(bytes_of(all.data, all.size));
         enum { NAME_MAX_SHOWN = 64 };
         char text[CONTROL_MAX / 2], name[NAME_MAX_SHOWN];
         unsigned number, count = server_loop_devices(l);
         size_t n = (size_t)snprintf(text, sizeof(text), "%u %zu", count, described);
         for (unsigned i = 0; i < count && n + sizeof(name) + 16 < sizeof(text); i++)
                 if (server_loop_label(l, i, &number, name, sizeof(name)))
-                        n += (size_t)snprintf(text + n, sizeof(text) - n, "\n%u %s", number, name);
+                        n += (size_t)snprintf(text + n, sizeof(text) - n, "\n%u %c %s", number,
+                                              is_cpu(bytes_of(all.data, all.size), i) ? 'c' : '-',
+                                              name);
         int r = send_patiently(CONTROL_READY, bytes_str(text));
         if (r < 0 && r != SP_E_LINK)
                 log_warn(LOG, "the supervisor does not learn that this worker is ready: %s",
@@ -187,7 +203,7 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
         const char *devices = config_option_text(o, CONFIG_devices);
         switch (r) {
         case 0:
-                report_ready(w->loop, send_devices(w->loop));
+                report_ready(w->loop);
                 return 0;
         case SP_E_NODEV:
                 if (*devices)
@@ -245,6 +261,38 @@ static uint64_t device_ns(struct bytes session)
                 if (e.key == INFO_USE)
                         sum += info_u64(e.value, INFO_USE_BUSY_NS, 0);
         return sum;
+}
+
+/* Send the device time of the session for a sample of the energy; 0: for the last one. */
+static void send_use(struct worker *w, uint64_t sample)
+{
+        auto_clean(buf_fini) struct buf stats = { 0 }, out = { 0 };
+        struct info_entry e, use;
+        int r = server_loop_stats(w->loop, &stats);
+        if (!r)
+                r = buf_put_u64(&out, sample);
+        for (struct bytes left = bytes_of(stats.data, stats.size); info_next(&left, &e);) {
+                while (e.key == INFO_SESSION && !r && info_next(&e.value, &use)) {
+                        if (use.key != INFO_USE)
+                                continue;
+                        r = buf_put_u64(&out, info_u64(use.value, INFO_USE_DEVICE, 0));
+                        if (!r)
+                                r = buf_put_u64(&out, info_u64(use.value, INFO_USE_BUSY_NS, 0));
+                }
+        }
+        if (r < 0 || control_send(CONTROL_FD, CONTROL_USE, bytes_of(out.data, out.size), -1) < 0)
+                log_debug(LOG, "the supervisor does not get the session's device time");
+}
+
+/* Answer a sample of the energy. */
+static void sample_energy(struct worker *w, struct bytes m)
+{
+        if (m.size < WORD || m.size % (2 * WORD) != WORD)
+                return;
+        uint64_t sample = bytes_get_u64(m.data);
+        server_loop_use_energy(w->loop, sample,
+                               bytes_of((const uint8_t *)m.data + WORD, m.size - WORD));
+        send_use(w, sample);
 }
 
 /* Send the session's totals, for the audit line. */
@@ -366,6 +414,9 @@ static bool obey(struct worker *w)
                 if (c.size != sizeof(uint64_t) || send_links(w, bytes_get_u64(c.data)) < 0)
                         log_warn(LOG, "the worker can't send the counters of its session");
                 break;
+        case CONTROL_USE:
+                sample_energy(w, bytes_of(c.data, c.size));
+                break;
         case CONTROL_ACCOUNT:
                 if (!w->attached)
                         use_account(w, &c);
@@ -464,8 +515,10 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         /* The worker can't wait for a kernel that never completes: the alarm's signal ends the
          * process. */
         lifetime_limit(END_SECONDS);
-        if (w.attached && atomic_load(&w.ended))
+        if (w.attached && atomic_load(&w.ended)) {
+                send_use(&w, 0);
                 send_end(&w);
+        }
         observing_end();
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
