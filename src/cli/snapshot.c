@@ -79,6 +79,7 @@ static void take_device(struct snapshot *s, struct bytes device)
                 .memory_total = info_u64(device, INFO_SENSOR_MEMORY_TOTAL, SNAPSHOT_UNKNOWN),
                 .temperature_c = info_u64(device, INFO_SENSOR_TEMPERATURE, SNAPSHOT_UNKNOWN),
                 .power_mw = info_u64(device, INFO_SENSOR_POWER, SNAPSHOT_UNKNOWN),
+                .energy_uj = info_u64(device, INFO_SENSOR_ENERGY, SNAPSHOT_UNKNOWN),
         };
         copy_of(device, INFO_HEALTH_NAME, d->name);
 }
@@ -153,17 +154,38 @@ static struct snapshot_session *session_of(struct snapshot *s, const struct wire
         return new;
 }
 
-static void take_use(struct snapshot *s, struct snapshot_session *of, struct bytes use)
+/* Find the device in the session, or add it. NULL: there are too many. */
+static struct snapshot_use *use_of(struct snapshot_session *of, uint64_t number)
 {
+        for (size_t i = 0; i < of->use_count; i++)
+                if (of->uses[i].number == number)
+                        return &of->uses[i];
         struct snapshot_use *u = append(&of->uses, &of->use_count, SNAPSHOT_USES, sizeof(*u));
+        if (u)
+                *u = (struct snapshot_use){ .number = number, .energy_uj = SNAPSHOT_UNKNOWN };
+        return u;
+}
+
+static void take_use(struct snapshot_session *of, struct bytes use)
+{
+        struct snapshot_use *u = use_of(of, info_u64(use, INFO_USE_DEVICE, 0));
         if (!u)
                 return;
-        u->number = info_u64(use, INFO_USE_DEVICE, 0);
         u->busy_ns = info_u64(use, INFO_USE_BUSY_NS, 0);
         copy_of(use, INFO_USE_NAME, u->name);
 }
 
-static void take_session(struct snapshot *s, struct snapshot_session *to, struct bytes session)
+static void take_energy(struct snapshot_session *of, struct bytes energy)
+{
+        struct snapshot_use *u = use_of(of, info_u64(energy, INFO_ENERGY_DEVICE, 0));
+        if (!u)
+                return;
+        u->energy_uj = info_u64(energy, INFO_ENERGY_UJ, SNAPSHOT_UNKNOWN);
+        if (!*u->name)
+                copy_of(energy, INFO_ENERGY_NAME, u->name);
+}
+
+static void take_session(struct snapshot_session *to, struct bytes session)
 {
         struct info_entry e;
         to->memory = info_u64(session, INFO_SESSION_MEMORY, 0);
@@ -173,16 +195,20 @@ static void take_session(struct snapshot *s, struct snapshot_session *to, struct
         to->round_trip_ns = info_u64(session, INFO_SESSION_ROUND_TRIP, 0);
         while (info_next(&session, &e))
                 if (e.key == INFO_USE && !info_check(e.value))
-                        take_use(s, to, e.value);
+                        take_use(to, e.value);
 }
 
 static void take_origin(struct snapshot_session *to, struct bytes origin)
 {
+        struct info_entry e;
         copy_of(origin, INFO_ORIGIN_CLIENT, to->client);
         copy_of(origin, INFO_ORIGIN_USER, to->user);
         copy_of(origin, INFO_ORIGIN_HOST, to->host);
         copy_of(origin, INFO_ORIGIN_FROM, to->from);
         to->age_ns = info_u64(origin, INFO_ORIGIN_AGE_NS, 0);
+        while (info_next(&origin, &e))
+                if (e.key == INFO_ENERGY && !info_check(e.value))
+                        take_energy(to, e.value);
 }
 
 static void take_link(struct snapshot *s, struct snapshot_session *of, struct bytes link)
@@ -231,7 +257,7 @@ void snapshot_take(struct snapshot *s, const struct wire_session_stats *m)
                 else if (e.key == INFO_ACCOUNT)
                         take_client(s, e.value);
                 else if (e.key == INFO_SESSION)
-                        take_session(s, to, e.value);
+                        take_session(to, e.value);
                 else if (e.key == INFO_ORIGIN)
                         take_origin(to, e.value);
                 else
@@ -304,6 +330,14 @@ static void put_known(struct json_writer *w, const char *name, uint64_t value)
                 json_put_u64(w, name, value);
 }
 
+static void put_joules(struct json_writer *w, const char *name, uint64_t uj)
+{
+        if (uj == SNAPSHOT_UNKNOWN)
+                json_put_null(w, name);
+        else
+                json_put_real(w, name, (double)uj / 1e6, 3);
+}
+
 static void put_figure(struct json_writer *w, const char *name, double value)
 {
         if (value < 0)
@@ -325,6 +359,7 @@ static void put_device(struct json_writer *w, const struct snapshot_device *d)
         put_known(w, "memory_total_bytes", d->memory_total);
         put_known(w, "temperature_celsius", d->temperature_c);
         put_known(w, "power_mw", d->power_mw);
+        put_joules(w, "energy_joules", d->energy_uj);
         json_end(w, '}');
 }
 
@@ -373,6 +408,7 @@ static void put_session(struct json_writer *w, const struct snapshot *old,
                 json_put_text(w, "name", s->uses[i].name);
                 json_put_u64(w, "busy_ns", s->uses[i].busy_ns);
                 put_figure(w, "busy_percent", snapshot_busy(old, now, s, &s->uses[i]));
+                put_joules(w, "energy_joules", s->uses[i].energy_uj);
                 json_end(w, '}');
         }
         json_end(w, ']');

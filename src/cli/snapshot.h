@@ -28,7 +28,7 @@ struct snapshot_device {
         uint64_t number, state, failures; /* state: enum info_health_state */
         char name[SNAPSHOT_NAME];
         /* SNAPSHOT_UNKNOWN: nobody tells. */
-        uint64_t busy_percent, memory_used, memory_total, temperature_c, power_mw;
+        uint64_t busy_percent, memory_used, memory_total, temperature_c, power_mw, energy_uj;
 };
 
 /* A sentence about a device that new sessions do not get. */
@@ -61,6 +61,7 @@ struct snapshot_client {
 
 struct snapshot_use {
         uint64_t number, busy_ns;
+        uint64_t energy_uj; /* SNAPSHOT_UNKNOWN: nobody tells */
         char name[SNAPSHOT_NAME];
 };
 
