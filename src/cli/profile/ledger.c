@@ -163,6 +163,19 @@ static int take_move(struct ledger_file *f, struct line *l)
         return 0;
 }
 
+static int take_energy(struct ledger_file *f, struct line *l)
+{
+        int r = grow(&f->energies, &f->energy_count, sizeof(*f->energies));
+        if (r < 0)
+                return r;
+        struct ledger_file_energy *e = &f->energies[f->energy_count - 1];
+        e->server = number(l, 1);
+        e->device = number(l, 2);
+        e->energy_uj = number(l, 3);
+        take_name(l, 4, e->name);
+        return 0;
+}
+
 static int take_line(struct ledger_file *f, struct line *l)
 {
         const char *what = l->fields[0];
@@ -181,6 +194,8 @@ static int take_line(struct ledger_file *f, struct line *l)
                 r = take_row(f, l, *what == 'k');
         } else if (!strcmp(what, "move")) {
                 r = take_move(f, l);
+        } else if (!strcmp(what, "energy")) {
+                r = take_energy(f, l);
         } else {
                 return SP_E_PROTO;
         }
@@ -223,5 +238,6 @@ void ledger_fini(struct ledger_file *l)
         mem_free(l->all_waits);
         mem_free(l->rows);
         mem_free(l->moves);
+        mem_free(l->energies);
         *l = (struct ledger_file){ 0 };
 }

@@ -52,13 +52,20 @@ struct ledger_file_move {
         uint64_t from, to, count, bytes;
 };
 
+/* The energy that the program has used of a device. */
+struct ledger_file_energy {
+        uint64_t server, device, energy_uj;
+        char name[LEDGER_NAME_MAX];
+};
+
 struct ledger_file {
         uint64_t wall_ns, calls, call_ns, waits, wait_ns;
         struct ledger_file_server *servers;
         struct ledger_file_wait *all_waits;
         struct ledger_file_row *rows;
         struct ledger_file_move *moves;
-        size_t server_count, wait_count, row_count, move_count;
+        struct ledger_file_energy *energies; /* of devices whose drivers count it */
+        size_t server_count, wait_count, row_count, move_count, energy_count;
 };
 
 /* Read it. SP_E_PROTO: it is no such file, or it is incomplete. SP_E_LIMIT: it has too many lines. SP_E_NOMEM. */

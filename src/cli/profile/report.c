@@ -4,6 +4,7 @@
 
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "cli/profile/energy.h"
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
@@ -111,6 +112,7 @@ void report_text(FILE *to, const struct ledger_file *l, const struct answers *a)
         put_waits(to, l);
         put_rows(to, l, "Kernel", a->kernels, a->kernel_count);
         put_rows(to, l, "Command", a->transfers, a->transfer_count);
+        energy_text(to, l);
         if (a->advice_count)
                 fputs("\nAdvice:\n", to);
         for (size_t i = 0; i < a->advice_count; i++)
@@ -218,6 +220,7 @@ void report_json(FILE *to, const struct ledger_file *l, const struct answers *a)
         json_rows(&w, l, "kernels", a->kernels, a->kernel_count);
         json_rows(&w, l, "commands", a->transfers, a->transfer_count);
         json_moves(&w, l);
+        energy_json(&w, l);
         json_begin(&w, "advice", '[');
         for (size_t i = 0; i < a->advice_count; i++)
                 json_put_text(&w, NULL, a->advice[i]);

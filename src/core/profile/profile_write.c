@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "config/variables.h"
+#include "core/energy.h"
 #include "core/link/server.h"
 #include "core/profile/ledger.h"
 #include "core/profile/profile.h"
@@ -54,6 +55,17 @@ static void put_row(FILE *out, const struct ledger_row *r)
         put_name(out, r->name);
 }
 
+static void put_energy(struct client *c, FILE *out) REQUIRES(client_held)
+{
+        struct energy_device devices[ENERGY_DEVICES];
+        size_t count = energy_ask(c, devices);
+        for (size_t i = 0; i < count; i++) {
+                fprintf(out, "energy\t%u\t%" PRIu64 "\t%" PRIu64 "\t", devices[i].server,
+                        devices[i].number, devices[i].energy_uj);
+                put_name(out, devices[i].name);
+        }
+}
+
 /* The format: lines of fields with tabs between them, the number of the format in the first one and `end` in the last.
  * src/cli/profile_ledger.c reads it. */
 static void put_all(struct client *c, FILE *out) REQUIRES(client_held)
@@ -78,6 +90,7 @@ static void put_all(struct client *c, FILE *out) REQUIRES(client_held)
                                 "\t%" PRIu64 "\n",
                                 m->id, m->size, m->from, m->to, m->count, m->bytes);
         }
+        put_energy(c, out);
         fputs("end\n", out);
 }
 
