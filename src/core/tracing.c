@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "config/variables.h"
 #include "core/client.h"
+#include "core/energy.h"
 #include "core/link/request.h"
 #include "core/link/server.h"
 #include "core/profile/journal.h"
@@ -125,6 +126,20 @@ static void put_link(struct writing *w, const struct server *s) REQUIRES(client_
         timeline_process(&w->out, JOURNAL_LINKS + s->index, name);
 }
 
+static void put_energy(struct writing *w) REQUIRES(client_held)
+{
+        struct client *c = w->client;
+        struct energy_device devices[ENERGY_DEVICES];
+        struct timeline_energy all[ENERGY_DEVICES];
+        size_t count = energy_ask(c, devices);
+        for (size_t i = 0; i < count; i++)
+                all[i] = (struct timeline_energy){ server_name(c->servers[devices[i].server]),
+                                                   devices[i].name, devices[i].number,
+                                                   devices[i].energy_uj };
+        if (count)
+                timeline_energy(&w->out, all, count);
+}
+
 static void put_other(struct writing *w) REQUIRES(client_held)
 {
         struct client *c = w->client;
@@ -139,6 +154,8 @@ static void put_other(struct writing *w) REQUIRES(client_held)
         timeline_arg(&w->out, "dropped", w->gaps.dropped);
         timeline_arg(&w->out, "untimed", w->gaps.untimed);
         timeline_clocks(&w->out, clocks, c->server_count);
+        if (!w->reason) /* the flight recorder does not wait for samples */
+                put_energy(w);
 }
 
 static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)

@@ -166,6 +166,20 @@ void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, si
         fputc(']', t->out);
 }
 
+void timeline_energy(struct timeline *t, const struct timeline_energy *all, size_t count)
+{
+        next_arg(t, "energy");
+        fputc('[', t->out);
+        for (size_t i = 0; i < count; i++) {
+                fprintf(t->out, "%s{\"server\": ", i ? ", " : "");
+                put_text(t->out, all[i].server);
+                fprintf(t->out, ", \"device\": %" PRIu64 ", \"name\": ", all[i].device);
+                put_text(t->out, all[i].name);
+                fprintf(t->out, ", \"energy_uj\": %" PRIu64 "}", all[i].energy_uj);
+        }
+        fputc(']', t->out);
+}
+
 bool timeline_path(const char *path, unsigned number, char *ret, size_t size)
 {
         const char *name = strrchr(path, '/'), *dot = strrchr(name ? name : path, '.');

@@ -53,6 +53,13 @@ struct timeline_clock {
 };
 void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, size_t count);
 
+/* The energy that the program has used of a server's device, as elements of the other data's member `energy`. */
+struct timeline_energy {
+        const char *server, *name; /* name: the device's */
+        uint64_t device, energy_uj;
+};
+void timeline_energy(struct timeline *t, const struct timeline_energy *all, size_t count);
+
 void timeline_end(struct timeline *t);
 
 /* The path of file `number` of a flight recorder, from 1 on: FILE.json, FILE-2.json. False: it is too long. */

@@ -138,6 +138,33 @@ static void take_clock(struct json *j, struct trace_file *f)
         f->clocks[f->clock_count++] = c;
 }
 
+static void take_energy(struct json *j, struct trace_file *f)
+{
+        struct trace_file_energy e = { 0 };
+        char member[32], text[TRACE_FILE_NAME_MAX];
+        bool first = true;
+        if (!trace_value_opens(j))
+                return;
+        while (json_member(j, &first, member, sizeof(member))) {
+                if (!strcmp(member, "server") || !strcmp(member, "name")) {
+                        trace_value_text(j, text, sizeof(text));
+                        *(*member == 's' ? &e.server : &e.name) = text_number(f, text);
+                } else if (!strcmp(member, "device")) {
+                        e.device = trace_value_number(j);
+                } else if (!strcmp(member, "energy_uj")) {
+                        e.energy_uj = trace_value_number(j);
+                } else {
+                        json_skip(j);
+                }
+        }
+        void *energies =
+                room(f->energies, f->energy_count, sizeof(*f->energies), TRACE_FILE_SERVERS_MAX);
+        if (!energies)
+                return;
+        f->energies = energies;
+        f->energies[f->energy_count++] = e;
+}
+
 static void take_other(struct json *j, struct trace_file *f)
 {
         bool first = true;
@@ -156,6 +183,9 @@ static void take_other(struct json *j, struct trace_file *f)
                 } else if (!strcmp(member, "clocks") && json_open(j, '['))
                         while (json_element(j, &one))
                                 take_clock(j, f);
+                else if (!strcmp(member, "energy") && json_open(j, '['))
+                        while (json_element(j, &one))
+                                take_energy(j, f);
                 else
                         json_skip(j);
         }
@@ -243,5 +273,6 @@ void trace_file_fini(struct trace_file *f)
         mem_free(f->events);
         mem_free(f->rows);
         mem_free(f->clocks);
+        mem_free(f->energies);
         *f = (struct trace_file){ 0 };
 }

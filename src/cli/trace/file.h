@@ -38,11 +38,18 @@ struct trace_file_clock {
         uint64_t error_ns;
 };
 
+/* The energy that the program has used of a device. */
+struct trace_file_energy {
+        uint32_t server, name; /* trace_file_text */
+        uint64_t device, energy_uj;
+};
+
 struct trace_file {
         struct trace_file_event *events; /* without metadata */
         struct trace_file_row *rows;
         struct trace_file_clock *clocks;
-        size_t event_count, row_count, clock_count;
+        struct trace_file_energy *energies;
+        size_t event_count, row_count, clock_count, energy_count;
         uint64_t left_out; /* events without room here */
         uint64_t dropped;  /* records without room when they were made */
         uint64_t untimed;  /* commands whose times on the device are not known */

@@ -103,6 +103,30 @@ static void print_longest(FILE *to, const struct trace_file *f, const struct sum
         }
 }
 
+static void print_energy(FILE *to, const struct trace_file *f)
+{
+        if (f->energy_count)
+                fputs("\nEnergy\n", to);
+        for (size_t i = 0; i < f->energy_count; i++)
+                fprintf(to, "  %8.3f J  %-32s  %s\n", (double)f->energies[i].energy_uj / 1e6,
+                        trace_file_text(f, f->energies[i].name),
+                        trace_file_text(f, f->energies[i].server));
+}
+
+static void json_energy(struct json_writer *w, const struct trace_file *f)
+{
+        json_begin(w, "energy", '[');
+        for (size_t i = 0; i < f->energy_count; i++) {
+                json_begin(w, NULL, '{');
+                json_put_text(w, "server", trace_file_text(f, f->energies[i].server));
+                json_put_u64(w, "device", f->energies[i].device);
+                json_put_text(w, "name", trace_file_text(f, f->energies[i].name));
+                json_put_real(w, "joules", (double)f->energies[i].energy_uj / 1e6, 3);
+                json_end(w, '}');
+        }
+        json_end(w, ']');
+}
+
 static void print_gaps(FILE *to, const struct trace_file *f)
 {
         char n[ANSWERS_NUMBER_MAX];
@@ -142,6 +166,7 @@ void summary_text(FILE *to, const struct trace_file *f, const struct summary *s,
                 fprintf(to, "  commands that failed: %s\n", answers_count(s->failed, a));
         for (int k = 0; k < SUMMARY_KINDS; k++)
                 print_longest(to, f, s, (enum summary_kind)k);
+        print_energy(to, f);
         fputc('\n', to);
         if (f->reason)
                 fprintf(to, "The flight recorder wrote it: %s.\n", trace_file_text(f, f->reason));
@@ -211,6 +236,7 @@ void summary_json(FILE *to, const struct trace_file *f, const struct summary *s,
                 json_end(&w, '}');
         }
         json_end(&w, ']');
+        json_energy(&w, f);
         json_end(&w, '}');
         json_line(&w);
 }
