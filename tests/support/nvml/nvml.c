@@ -1,5 +1,6 @@
 /* A stand-in for the NVIDIA driver's management library, as far as spancld's sensors use it: one device, whose name is
- * NVML_NAME. With NVML_CRASH it crashes. */
+ * NVML_NAME. With NVML_CRASH it crashes. The file NVML_ENERGY has its energy in millijoules. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,7 @@ EXPORT int nvmlDeviceGetUtilizationRates(void *device, unsigned ret[2]);
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, unsigned long long ret[3]);
 EXPORT int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *ret);
 EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *ret);
+EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *ret);
 
 int nvmlInit_v2(void)
 {
@@ -67,4 +69,17 @@ int nvmlDeviceGetPowerUsage(void *device, unsigned *ret)
 {
         *ret = 0;
         return device ? 3 : 2; /* not supported */
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *ret)
+{
+        const char *path = getenv("NVML_ENERGY");
+        FILE *from = device && path ? fopen(path, "r") : NULL;
+        char text[32] = "";
+        if (!from)
+                return 3; /* not supported */
+        bool known = fgets(text, sizeof(text), from) && *text >= '0' && *text <= '9';
+        fclose(from);
+        *ret = strtoull(text, NULL, 10);
+        return known ? 0 : 999;
 }
