@@ -20,7 +20,7 @@ struct powercap {
         size_t count;
 };
 
-/* Find the processors whose counters can be read. `folder`: "": there are none. Further ones than POWERCAP_PROCESSORS are
+/* Find the processors whose counters can be read. `folder`: "": there are none. Those beyond POWERCAP_PROCESSORS are
  * left out. */
 void powercap_find(const char *folder, struct powercap *ret);
 

@@ -75,14 +75,14 @@ static size_t put_processors(const struct powercap *p, char *text, size_t at, si
         return at;
 }
 
-/* Write the line of a device. Returns the end of the text. */
+/* Write the line of a device; NULL: one that can't be asked, which keeps its place. Returns the end of the text. */
 static size_t read_device(const struct nvml *n, void *device, char *text, size_t at, size_t size)
 {
         unsigned busy[2], temperature, power;
         unsigned long long memory[3], energy;
         char name[NAME_SIZE] = "";
-        if (n->name(device, name, sizeof(name)) != 0)
-                return at;
+        if (!device || n->name(device, name, sizeof(name)) != 0)
+                return at + (size_t)snprintf(text + at, size - at, "- - - - - - ?\n");
         name[sizeof(name) - 1] = 0;
         bytes_tame(name, sizeof(name));
         bool known = !n->busy(device, busy);
@@ -112,9 +112,10 @@ static int answer(const struct nvml *n, const struct powercap *p)
         if (n && n->count(&count) != 0)
                 count = 0;
         for (unsigned i = 0; i < count && i < DEVICES_MAX && at + LINE < sizeof(text); i++) {
-                void *device;
-                if (!n->device(i, &device))
-                        at = read_device(n, device, text, at, sizeof(text));
+                void *device = NULL;
+                if (n->device(i, &device) != 0)
+                        device = NULL;
+                at = read_device(n, device, text, at, sizeof(text));
         }
         return control_send(CONTROL_FD, CONTROL_SENSED, bytes_of(text, at), -1);
 }
