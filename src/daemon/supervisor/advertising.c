@@ -77,7 +77,7 @@ static const struct kind *kind_of(const struct supervisor *s, const struct adver
 
 static bool is_wanted(const struct supervisor *s, const struct advertiser *a)
 {
-        return !s->stopping && !s->draining &&
+        return !s->end.stopping && !s->end.draining &&
                chosen[config_option_number(s->options, CONFIG_advertise)][a - s->advertisers];
 }
 

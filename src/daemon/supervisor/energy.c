@@ -289,7 +289,7 @@ void energy_provide(struct supervisor *s)
         if (list_empty(&s->energy.sessions))
                 s->energy.phase = ENERGY_IDLE;
         write_lines(s, now);
-        if (list_empty(&s->energy.sessions) || s->sensors.none || s->stopping)
+        if (list_empty(&s->energy.sessions) || s->sensors.none || s->end.stopping)
                 return;
         if (s->energy.phase == ENERGY_IDLE && s->energy.next_ns <= now)
                 begin_sample(s, now);
@@ -304,7 +304,7 @@ void energy_provide(struct supervisor *s)
 uint64_t energy_deadline(const struct supervisor *s)
 {
         uint64_t next = UINT64_MAX;
-        if (s->stopping || list_empty(&s->energy.sessions))
+        if (s->end.stopping || list_empty(&s->energy.sessions))
                 return next;
         if (!s->sensors.none)
                 next = s->energy.phase == ENERGY_IDLE ? s->energy.next_ns : s->energy.due_ns;
@@ -369,8 +369,8 @@ void energy_receive(struct supervisor *s, struct worker *w, const struct control
 void energy_end(struct supervisor *s, struct worker *w, const char *head, const char *tail)
 {
         struct energy_session *e = w->use.energy;
-        bool waits = e && e->last_sample > s->energy.settled && !s->sensors.none && !s->stopping &&
-                     any_meter(s);
+        bool waits = e && e->last_sample > s->energy.settled && !s->sensors.none &&
+                     !s->end.stopping && any_meter(s);
         w->use.energy = NULL;
         if (waits) {
                 e->head = mem_strdup(head);

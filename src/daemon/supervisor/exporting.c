@@ -97,7 +97,7 @@ static int start(struct supervisor *s, struct helper *h)
 void exporter_provide(struct supervisor *s)
 {
         struct helper *h = &s->exporter.process;
-        if (!s->exporter.listener || h->pid || s->stopping || clock_now_ns() < h->again_ns)
+        if (!s->exporter.listener || h->pid || s->end.stopping || clock_now_ns() < h->again_ns)
                 return;
         int r = start(s, h);
         if (!r)
@@ -127,7 +127,7 @@ bool exporter_ended(struct supervisor *s, pid_t pid)
 {
         if (!helper_ended(s, &s->exporter.process, pid, AGAIN_MS))
                 return false;
-        if (!s->stopping)
+        if (!s->end.stopping)
                 log_error(LOG, "the exporter of metrics has ended; it is started again");
         return true;
 }

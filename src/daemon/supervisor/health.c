@@ -328,7 +328,7 @@ void health_ended(struct supervisor *s, struct worker *w, const char *how)
 {
         char text[HEALTH_TEXT_MAX];
         struct health_device *d = take(s, w);
-        if (!d || s->stopping)
+        if (!d || s->end.stopping)
                 return;
         snprintf(text, sizeof(text), "a process that checks it ends %s", how);
         failed(s, d, text);
@@ -396,7 +396,7 @@ static void begin(struct supervisor *s, struct health_device *d)
 void health_provide(struct supervisor *s)
 {
         uint64_t now = clock_now_ns();
-        if (!s->health.count || s->stopping || s->spawner.loading)
+        if (!s->health.count || s->end.stopping || s->spawner.loading)
                 return;
         for (size_t i = 0; i < s->health.count; i++) {
                 struct health_device *d = &s->health.devices[i];

@@ -41,7 +41,7 @@ static void join(struct worker *w, const struct helper *h, enum control_kind kin
 void dialler_provide(struct supervisor *s)
 {
         static char word[] = "--dialler", local[] = "1", remote[] = "0";
-        if (s->dialler.pid || s->stopping || clock_now_ns() < s->dialler.again_ns)
+        if (s->dialler.pid || s->end.stopping || clock_now_ns() < s->dialler.again_ns)
                 return;
         int r = helper_start(s, &s->dialler,
                              (char *[]){ word, s->listeners.local ? local : remote, NULL });
@@ -58,7 +58,7 @@ bool dialler_ended(struct supervisor *s, pid_t pid, int status)
         bool meant = WIFEXITED(status) && !WEXITSTATUS(status);
         if (!helper_ended(s, &s->dialler, pid, meant ? ANEW_MS : AGAIN_MS))
                 return false;
-        if (!meant && !s->stopping)
+        if (!meant && !s->end.stopping)
                 log_error(LOG, "the dialler has ended; it is started again");
         return true;
 }
@@ -109,7 +109,7 @@ static int streams_start(struct supervisor *s)
 void streams_provide(struct supervisor *s)
 {
         struct helper *h = &s->streams;
-        if (h->pid || s->stopping || clock_now_ns() < h->again_ns)
+        if (h->pid || s->end.stopping || clock_now_ns() < h->again_ns)
                 return;
         int r = streams_start(s);
         if (r < 0) {
@@ -130,7 +130,7 @@ bool streams_ended(struct supervisor *s, pid_t pid, int status)
         bool meant = WIFEXITED(status) && !WEXITSTATUS(status);
         unsigned pause_ms = meant ? ANEW_MS : pause_of(&s->streams);
         (void)helper_ended(s, &s->streams, pid, pause_ms);
-        if (!meant && !s->stopping)
+        if (!meant && !s->end.stopping)
                 log_error(LOG, "media-io has ended (%s %d); it is started again in %u s",
                           WIFSIGNALED(status) ? "signal" : "status",
                           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),

@@ -42,7 +42,7 @@ static uint64_t tasks_max(const struct supervisor *s)
 /* Return true if there is a session, and a limit that only the meter can keep. */
 static bool is_wanted(const struct supervisor *s)
 {
-        return !s->stopping && workers_count(s, WORKER_BUSY) &&
+        return !s->end.stopping && workers_count(s, WORKER_BUSY) &&
                (memory_max(s) || tasks_max(s) ||
                 config_option_number(s->options, CONFIG_session_disk));
 }
@@ -176,7 +176,7 @@ bool meter_ended(struct supervisor *s, pid_t pid)
         if (!helper_ended(s, &s->meter.process, pid, AGAIN_MS))
                 return false;
         forget(s, AGAIN_MS);
-        if (!s->stopping)
+        if (!s->end.stopping)
                 log_error(LOG, "the meter has ended; it is started again");
         return true;
 }

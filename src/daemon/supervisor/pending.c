@@ -166,9 +166,9 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
 
 void pending_drain(struct supervisor *s)
 {
-        if (s->draining)
+        if (s->end.draining)
                 return;
-        s->draining = true;
+        s->end.draining = true;
         log_warn(LOG, "spancld drains: it takes no new sessions, and ends with the last of %zu",
                  workers_count(s, WORKER_BUSY));
         notify_send("STATUS=draining");
@@ -491,7 +491,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED_KEPT;
         }
         v->lists = describing_is_wanted(&m);
-        if (v->lists && !s->draining) {
+        if (v->lists && !s->end.draining) {
                 struct description *d = health_holds(s) ? NULL : describing_find(s, &v->grant);
                 if (d)
                         return list_devices(s, v, d, &m);
@@ -512,7 +512,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 refuse(s, v, SP_E_GONE, why ? why : "this server has no such session (any more)");
                 return ROUTED;
         }
-        if (s->draining) {
+        if (s->end.draining) {
                 refuse(s, v, SP_E_GONE, draining_text);
                 return ROUTED;
         }

@@ -63,7 +63,7 @@ static int put_server(const struct supervisor *s, struct buf *b)
                 { INFO_SERVER_SESSIONS_MAX, config_option_number(s->options, CONFIG_sessions) },
                 { INFO_SERVER_SESSIONS_BEGUN, s->counts.begun },
                 { INFO_SERVER_SESSIONS_LOST, s->counts.lost },
-                { INFO_SERVER_DRAINING, s->draining },
+                { INFO_SERVER_DRAINING, s->end.draining },
         };
         size_t mark;
         int r = info_begin(b, INFO_SERVER, &mark);

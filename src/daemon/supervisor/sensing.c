@@ -22,7 +22,7 @@ bool sensors_ask_now(struct supervisor *s)
         static char word[] = "--sensors";
         struct helper *h = &s->sensors.process;
         uint64_t now = clock_now_ns();
-        if (s->stopping || s->sensors.none || (!h->pid && now < h->again_ns))
+        if (s->end.stopping || s->sensors.none || (!h->pid && now < h->again_ns))
                 return false;
         int r = h->pid ? 0 : helper_start(s, h, (char *[]){ word, NULL });
         if (!r)

@@ -287,10 +287,12 @@ struct supervisor {
         uint64_t trim_ns;
         bool namespaces_reported; /* the log says that sessions lack namespaces */
         bool unreaped;            /* children may have ended that were not collected yet */
-        bool draining;            /* no new sessions; spancld ends with the last one */
-        uint64_t
-                grace_ns; /* after SIGTERM: when the sessions end all the same; 0: no SIGTERM came */
-        bool stopping;
+        /* The server's end (supervisor.c). */
+        struct {
+                bool draining;     /* no new sessions; spancld ends with the last one */
+                bool stopping;     /* the sessions end now */
+                uint64_t grace_ns; /* after SIGTERM: when they end all the same; 0: none came */
+        } end;
 };
 
 static inline int supervisor_watch(struct supervisor *s, int fd, void *source)

@@ -29,7 +29,7 @@ enum { FILES = 8192 }; /* descriptors that it wants */
 /* Has the last session ended, while spancld drains? */
 static bool is_drained(const struct supervisor *s)
 {
-        return s->draining && !workers_count(s, WORKER_BUSY);
+        return s->end.draining && !workers_count(s, WORKER_BUSY);
 }
 
 /* Drain for the time of --grace. Not SIGINT: its sender waits at a terminal. */
@@ -38,11 +38,11 @@ static void end_with_grace(struct supervisor *s)
         enum { TO_STOP_S = 15 }; /* behind that, as TimeoutStopSec of the unit */
         uint64_t grace_s = config_option_number(s->options, CONFIG_grace);
         char longer[64];
-        if (!grace_s || s->grace_ns) {
-                s->stopping = true;
+        if (!grace_s || s->end.grace_ns) {
+                s->end.stopping = true;
                 return;
         }
-        s->grace_ns = clock_now_ns() + grace_s * 1000000000;
+        s->end.grace_ns = clock_now_ns() + grace_s * 1000000000;
         snprintf(longer, sizeof(longer), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64,
                  (grace_s + TO_STOP_S) * 1000000);
         notify_send(longer);
@@ -60,7 +60,7 @@ static void on_signal(struct supervisor *s)
                 else if (number == SIGTERM)
                         end_with_grace(s);
                 else
-                        s->stopping = true;
+                        s->end.stopping = true;
         }
 }
 
@@ -71,7 +71,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = w < d ? w : d;
         d = s->arrivals.accept_ns < d ? s->arrivals.accept_ns : d;
         d = s->trim_ns < d ? s->trim_ns : d;
-        d = s->grace_ns && s->grace_ns < d ? s->grace_ns : d;
+        d = s->end.grace_ns && s->end.grace_ns < d ? s->end.grace_ns : d;
         d = s->clients.due_ns && s->clients.due_ns < d ? s->clients.due_ns : d;
         d = s->starts.next_ns < d ? s->starts.next_ns : d;
         d = accounts_deadline(s) < d ? accounts_deadline(s) : d;
@@ -88,9 +88,9 @@ static uint64_t next_deadline(const struct supervisor *s)
 static void expire(struct supervisor *s)
 {
         uint64_t now = clock_now_ns();
-        if (s->grace_ns && s->grace_ns <= now) {
+        if (s->end.grace_ns && s->end.grace_ns <= now) {
                 log_warn(LOG, "the time of --grace is over: the sessions end");
-                s->stopping = true;
+                s->end.stopping = true;
         }
         pending_expire(s, now);
         workers_expire(s, now);
@@ -263,7 +263,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 spawner_fini(&s.spawner);
         if (!r)
                 log_info(LOG, "spancld %s is ready", SPANCL_VERSION);
-        while (!r && !s.stopping && !is_drained(&s)) {
+        while (!r && !s.end.stopping && !is_drained(&s)) {
                 expire(&s);
                 dialler_provide(&s);
                 streams_provide(&s);
@@ -279,9 +279,9 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         }
         if (is_drained(&s))
                 log_info(LOG, "spancld is drained");
-        if (s.stopping || s.draining)
+        if (s.end.stopping || s.end.draining)
                 notify_send("STOPPING=1");
-        s.stopping = true;
+        s.end.stopping = true;
         advertiser_withdraw(&s); /* first: nobody new should come */
         /* The service manager keeps its sockets open, so closing does not unwatch them. */
         pending_pause(&s);

@@ -20,7 +20,7 @@ enum {
 
 void clients_watch(struct supervisor *s)
 {
-        if (s->clients.watch >= 0 || s->clients.impossible || s->stopping ||
+        if (s->clients.watch >= 0 || s->clients.impossible || s->end.stopping ||
             !folder_exists(s->gate.folder))
                 return;
         s->clients.source.kind = SOURCE_CLIENTS;

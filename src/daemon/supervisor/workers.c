@@ -257,9 +257,10 @@ static size_t count_warming_usual(const struct supervisor *s)
 
 void workers_provide(struct supervisor *s)
 {
-        if (s->draining)
+        if (s->end.draining)
                 s->starts.next_ns = UINT64_MAX;
-        if (s->stopping || s->draining || s->spawner.loading || clock_now_ns() < s->starts.next_ns)
+        if (s->end.stopping || s->end.draining || s->spawner.loading ||
+            clock_now_ns() < s->starts.next_ns)
                 return;
         size_t warming = workers_count(s, WORKER_WARMING), waiting = 0;
         bool lists = false;
@@ -377,11 +378,11 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
         else
                 snprintf(how, sizeof(how), "with status %d", WEXITSTATUS(status));
         if ((w->over && process_was_killed(status)) ||
-            (!s->stopping && WIFSIGNALED(status) && ran_out(s, w))) {
+            (!s->end.stopping && WIFSIGNALED(status) && ran_out(s, w))) {
                 unclean = false; /* The log says so. */
         } else if (w->state == WORKER_CHECKING) {
                 health_ended(s, w, how);
-        } else if (s->stopping || w->reported || (!crashed && w->state == WORKER_BUSY)) {
+        } else if (s->end.stopping || w->reported || (!crashed && w->state == WORKER_BUSY)) {
                 log_debug(LOG, "worker %d ended %s", (int)w->pid, how);
         } else if (w->state == WORKER_BUSY && overdue) {
                 log_warn(LOG,
@@ -400,13 +401,13 @@ static void worker_ended(struct supervisor *s, struct worker *w, int status,
         accounts_end(s, w, (uint64_t)(used->cpu_s * 1e9));
         /* A session was over before its worker became overdue, unless the supervisor ended it. */
         bool lost = w->over || w->stuck || (!overdue && (unclean || crashed));
-        s->counts.lost += busy && !s->stopping && lost;
+        s->counts.lost += busy && !s->end.stopping && lost;
         worker_free(s, w);
         if (!busy)
                 workers_provide_at(s, UINT64_MAX); /* some may wait because it was warming */
-        if (busy && !s->stopping)
+        if (busy && !s->end.stopping)
                 health_session_ended(s);
-        if (busy && unclean && !s->stopping)
+        if (busy && unclean && !s->end.stopping)
                 health_doubt(s);
         time_slices_share(s);
 }
