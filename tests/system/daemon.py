@@ -380,7 +380,10 @@ def session_worker(server, before):
     """The worker that took the session which began after `before` was taken."""
     # The warm worker takes the session and a new one is started in its place, later: ours is the oldest.
     def started(pid):
-        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+        try:
+            return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+        except OSError:  # it has ended, as a process does that finds no sensors
+            return sys.maxsize
     workers = [p for p in children(server.processes[0].pid) if p not in before]
     return min(workers, key=started)
 
