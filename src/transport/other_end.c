@@ -1,6 +1,7 @@
 #include "transport/other_end.h"
 
 #include "base/blake2b.h"
+#include "os/net/multipath.h"
 #include "os/net/socket.h"
 
 /* Add an end's address and port to a digest. False: it has no address of IP. */
@@ -41,7 +42,11 @@ uint64_t conn_ends_digest(const struct conn *c, enum conn_dialler dialler, const
 bool conn_was_closed(const struct conn *c)
 {
         struct socket_tcp_state state;
-        return socket_tcp_state(c->room_fd, &state) && state.closed;
+        if (!socket_tcp_state(c->room_fd, &state))
+                return false;
+        if (transport_multipath)
+                multipath_state(c->room_fd, &state);
+        return state.closed;
 }
 
 void conn_reset(struct conn *c)

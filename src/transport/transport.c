@@ -12,11 +12,11 @@
 const char *conn_name(const struct conn *c)
 {
         const char *tls = tls_name(c);
-        if (tls)
-                return tls;
         bool several = transport_multipath && c->ops->caps & TRANSPORT_ACKNOWLEDGES &&
                        multipath_further_paths(c->room_fd) >= 0;
-        return several ? "mptcp" : c->ops->name;
+        if (several)
+                return tls ? "tls over mptcp" : "mptcp";
+        return tls ? tls : c->ops->name;
 }
 
 /* False: it is not TCP, or the system does not tell. */

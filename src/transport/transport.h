@@ -37,7 +37,7 @@ struct listener;
 extern unsigned transport_timeout_ms;
 
 /* TCP over several paths where both hosts have it (os/net/multipath.h): for connections and listeners made from now on,
- * but not for those within this host. Set before the first. */
+ * but not for those over loopback. Set before the first. */
 extern bool transport_multipath;
 
 /* Properties of a transport's conns, and of its addresses. The code outside src/transport asks for

@@ -18,7 +18,7 @@ struct info {
         uint32_t flags, token;
         uint64_t written, acknowledged, received; /* numbers of bytes in the stream */
         uint8_t unused2[8];
-        uint64_t bytes[4];
+        uint64_t sent_again_bytes, sent_bytes, received_bytes, acknowledged_bytes;
         uint8_t paths, unused3[3];
         uint32_t last_sent_ms, last_received_ms, last_acknowledged_ms; /* ages; since Linux 6.10 */
 };
@@ -56,6 +56,9 @@ void multipath_state(int fd, struct socket_tcp_state *state)
         bool tells = size >= sizeof(info);
         state->rate = 0;
         state->unsent = false;
-        state->owes = tells && info.written != info.acknowledged;
+        /* Not what was written: bytes that the other side's window does not permit are owed by nobody. */
+        state->owes = tells && info.sent_bytes != info.acknowledged_bytes;
+        if (info.further_paths) /* one path may be closed before the others */
+                state->closed = false;
         state->acknowledged_ms = tells ? info.last_acknowledged_ms : 0;
 }
