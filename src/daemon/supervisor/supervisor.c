@@ -38,7 +38,7 @@ static void end_with_grace(struct supervisor *s)
         enum { TO_STOP_S = 15 }; /* behind that, as TimeoutStopSec of the unit */
         uint64_t grace_s = config_option_number(s->options, CONFIG_grace);
         char longer[64];
-        if (!grace_s || s->end.grace_ns) {
+        if (!grace_s || s->end.grace_ns || s->end.stopping) {
                 s->end.stopping = true;
                 return;
         }
