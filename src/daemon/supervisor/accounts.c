@@ -25,7 +25,8 @@
 
 enum {
         CHECK_MS = 250,        /* between looks at the device time */
-        REPORT_MAX = 32 << 10, /* bytes: an answer to a query is sent at once */
+        REPORT_MAX = 16 << 10, /* bytes: an answer to a query is sent at once */
+        REPORT_SHARES = 16,    /* devices of a client: they fit into a message (FRAME_HELLO_MAX) */
         EXCESS_S = 10,         /* processor time beyond the limit that ends a client's sessions */
         NICE_LOW = 10,
         NICE_HIGH = -5,
@@ -545,7 +546,7 @@ static int put_account(const struct supervisor *s, const struct client_account *
                 r = info_put_u64(b, INFO_ACCOUNT_SESSIONS_MAX, l->sessions);
         if (!r)
                 r = put_share(s, a, WINDOW_ALL, l->memory_bytes, b);
-        for (size_t i = 0; i < l->device_count && !r; i++) {
+        for (size_t i = 0; i < l->device_count && i < REPORT_SHARES && !r; i++) {
                 unsigned column = column_of(a, l->devices[i].number);
                 if (column < ACCOUNT_DEVICES)
                         r = put_share(s, a, column, l->devices[i].memory_bytes, b);
