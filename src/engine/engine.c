@@ -165,6 +165,11 @@ void engine_lock(struct engine *e) LOCK_UNCHECKED
         lock_take(&e->lock);
 }
 
+bool engine_try_lock(struct engine *e) LOCK_UNCHECKED
+{
+        return lock_try(&e->lock);
+}
+
 void engine_unlock(struct engine *e) LOCK_UNCHECKED
 {
         lock_release(&e->lock);

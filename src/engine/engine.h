@@ -128,9 +128,16 @@ enum backend_polled engine_poll(struct engine *e, bool last) EXCLUDES(engine_hel
  * unmaps nothing. */
 void engine_use_account(struct engine *e, const struct account *a) REQUIRES(engine_held);
 
+/* Append for each device that the session has used its number, and for how many ns its commands have been in flight
+ * there, in 8 bytes each. Any thread, without the lock. SP_E_NOMEM. */
+SP_NODISCARD int engine_put_times(struct engine *e, struct buf *ret);
+
 /* Tell the client, when it asks, what the session has used of devices with a counter of energy, by a sample of this
- * number: for each one its number and microjoules, in 8 bytes each. */
-void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses) REQUIRES(engine_held);
+ * number: for each one its number and microjoules, in 8 bytes each. Any thread, without the lock. */
+void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses);
+
+/* engine_lock, if the lock is free. */
+bool engine_try_lock(struct engine *e) TRY_ACQUIRE(true, engine_held);
 
 /* The client takes `notice` messages (FEATURE_NOTICES). */
 void engine_take_notices(struct engine *e) REQUIRES(engine_held);

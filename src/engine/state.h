@@ -174,7 +174,7 @@ struct engine {
         struct engine_limit_state limits GUARDED_BY(engine_held);
         struct engine_programs programs;
         struct engine_observed observed GUARDED_BY(engine_held);
-        uint64_t energy_sample GUARDED_BY(engine_held); /* usage.c; the number of the last one */
+        _Atomic uint64_t energy_sample; /* usage.c; the number of the last one */
         struct device_use *uses; /* usage.c: one for each device; what they point to is guarded */
 };
 

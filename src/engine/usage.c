@@ -43,7 +43,7 @@ void engine_usage_begin(struct queue *q)
 {
         struct device_use *u = &q->object.engine->uses[q->root];
         if (!q->running++ && !u->queues++)
-                u->since_ns = now(q->object.engine);
+                atomic_store(&u->since_ns, now(q->object.engine));
 }
 
 static const struct account_device *limited(const struct engine *e, const struct device_use *u)
@@ -52,14 +52,18 @@ static const struct account_device *limited(const struct engine *e, const struct
         return u->limited ? &e->limits.account.devices[u->limited - 1] : NULL;
 }
 
+/* The value of since_ns while the pair changes. */
+#define CHANGING UINT64_MAX
+
 /* Add the time since `since_ns` to the sums. */
 static void settle(struct engine *e, struct device_use *u) REQUIRES(engine_held)
 {
         const struct account *a = &e->limits.account;
         const struct account_device *d = limited(e, u);
-        uint64_t t = now(e), more = t - u->since_ns;
-        u->busy_ns += more;
-        u->since_ns = t;
+        uint64_t t = now(e), more = t - atomic_load(&u->since_ns);
+        atomic_store(&u->since_ns, CHANGING);
+        atomic_fetch_add(&u->busy_ns, more);
+        atomic_store(&u->since_ns, u->queues ? t : 0);
         if (a->timed)
                 atomic_fetch_add(&a->page->time.busy_ns, more);
         if (d && d->timed)
@@ -76,13 +80,47 @@ void engine_usage_end(struct queue *q)
                 settle(e, u);
 }
 
+/* Return how long the device was busy with the session's commands up to now. Any thread, without the lock. */
+static uint64_t busy_ns(struct engine *e, unsigned device)
+{
+        enum { TRIES = 1000 }; /* the writer may lose its core */
+        const struct device_use *u = &e->uses[device];
+        uint64_t busy = 0;
+        for (int i = 0; i < TRIES; i++) {
+                uint64_t since = atomic_load(&u->since_ns);
+                busy = atomic_load(&u->busy_ns);
+                if (since == CHANGING || atomic_load(&u->since_ns) != since)
+                        continue;
+                uint64_t t = now(e);
+                return since && t > since ? busy + (t - since) : busy;
+        }
+        return busy;
+}
+
+int engine_put_times(struct engine *e, struct buf *ret)
+{
+        char name[NAME_SIZE];
+        int r = 0;
+        for (unsigned i = 0; i < e->device_count && !r; i++) {
+                unsigned number = i;
+                uint64_t busy = busy_ns(e, i);
+                if (!busy)
+                        continue;
+                (void)engine_device_label(e, i, &number, name, sizeof(name));
+                r = buf_put_u64(ret, number);
+                if (!r)
+                        r = buf_put_u64(ret, busy);
+        }
+        return r;
+}
+
 static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(engine_held)
 {
         struct device_use *u = &e->uses[device];
         unsigned number = device;
         char name[NAME_SIZE] = "";
         size_t mark;
-        if (!u->busy_ns && !u->queues)
+        if (!atomic_load(&u->busy_ns) && !u->queues)
                 return 0;
         if (u->queues) /* the session may end before its commands do */
                 settle(e, u);
@@ -93,7 +131,7 @@ static int put_use(struct engine *e, unsigned device, struct buf *ret) REQUIRES(
         if (!r)
                 r = info_put(ret, INFO_USE_NAME, name, strlen(name));
         if (!r)
-                r = info_put_u64(ret, INFO_USE_BUSY_NS, u->busy_ns);
+                r = info_put_u64(ret, INFO_USE_BUSY_NS, atomic_load(&u->busy_ns));
         if (!r)
                 info_end(ret, mark);
         return r;
@@ -104,7 +142,7 @@ void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses)
         enum { PAIR = 2 * sizeof(uint64_t) };
         char name[NAME_SIZE];
         unsigned number;
-        e->energy_sample = sample;
+        atomic_store(&e->energy_sample, sample);
         for (unsigned i = 0; i < e->device_count; i++) {
                 if (!engine_device_label(e, i, &number, name, sizeof(name)))
                         continue;
@@ -112,8 +150,8 @@ void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses)
                 for (size_t left = uses.size; left >= PAIR; left -= PAIR, pair += PAIR) {
                         if (bytes_get_u64(pair) != number)
                                 continue;
-                        e->uses[i].metered = true;
-                        e->uses[i].energy_uj = bytes_get_u64(pair + PAIR / 2);
+                        atomic_store(&e->uses[i].energy_uj, bytes_get_u64(pair + PAIR / 2));
+                        atomic_store(&e->uses[i].metered, true);
                 }
         }
 }
@@ -130,9 +168,9 @@ static int put_energy(struct engine *e, unsigned device, struct buf *ret) REQUIR
         if (!r)
                 r = info_put(ret, INFO_ENERGY_NAME, name, strlen(name));
         if (!r)
-                r = info_put_u64(ret, INFO_ENERGY_UJ, e->uses[device].energy_uj);
+                r = info_put_u64(ret, INFO_ENERGY_UJ, atomic_load(&e->uses[device].energy_uj));
         if (!r)
-                r = info_put_u64(ret, INFO_ENERGY_SAMPLE, e->energy_sample);
+                r = info_put_u64(ret, INFO_ENERGY_SAMPLE, atomic_load(&e->energy_sample));
         if (!r)
                 info_end(ret, mark);
         return r;
@@ -142,7 +180,7 @@ int engine_usage_put_energy(struct engine *e, struct buf *ret)
 {
         int r = 0;
         for (unsigned i = 0; i < e->device_count && !r; i++)
-                if (e->uses[i].metered)
+                if (atomic_load(&e->uses[i].metered))
                         r = put_energy(e, i, ret);
         return r;
 }

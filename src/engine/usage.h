@@ -1,8 +1,10 @@
-/* The use that a session makes of its devices, for queries of statistics and the client's account. Guarded by the
- * engine's lock. */
+/* The use that a session makes of its devices, for queries of statistics, the client's account and the server's
+ * samples of energy. Guarded by the engine's lock, but for the samples: a driver may hold a thread with the lock up for
+ * long, or for ever. */
 #ifndef SPANCL_ENGINE_USAGE_H
 #define SPANCL_ENGINE_USAGE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,13 +18,14 @@ struct queue;
 /* The time during which the session had native commands in flight on one device of the backend. The commands of
  * sub-devices count for their device. */
 struct device_use {
-        size_t queues;     /* with commands in flight */
-        uint64_t busy_ns;  /* up to `since_ns` */
-        uint64_t since_ns; /* the device is busy since then, or longer; `queues` is not 0 */
-        size_t kernels;    /* in flight (limits.c) */
-        /* Joules of the session by the server's last sample, if the device has a counter (`metered`). */
-        uint64_t energy_uj;
-        bool metered;
+        size_t queues; /* with commands in flight */
+        /* Written with the lock, read without it: busy_ns and since_ns as a pair (engine_busy_ns). */
+        _Atomic uint64_t busy_ns;  /* up to `since_ns` */
+        _Atomic uint64_t since_ns; /* the device is busy since then, or longer; 0: it is idle */
+        size_t kernels;            /* in flight (limits.c) */
+        /* Joules of the session by the server's last sample, if the device has a counter (`metered`). Any thread. */
+        _Atomic uint64_t energy_uj;
+        atomic_bool metered;
         unsigned limited; /* 1 + its entry of the account's devices; 0: it has none */
 };
 

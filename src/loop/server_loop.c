@@ -515,6 +515,19 @@ static void await_client(struct server_loop *l) REQUIRES(l->lock, engine_held)
                                              : "the client did not come back");
 }
 
+/* Leave the lock to threads that ask for it, for a while at most. The mutex would not: it goes to the thread that is
+ * awake, and a driver whose queue is full holds this one up in each command. */
+static void give_way(struct server_loop *l) REQUIRES(l->lock, engine_held)
+{
+        enum { YIELDS = 1000 };
+        serving_unlock(l);
+        unsigned n = 0;
+        do
+                thread_yield();
+        while (n++ < YIELDS && atomic_load_explicit(&l->queries, memory_order_relaxed));
+        serving_lock(l);
+}
+
 static void *loop_thread(void *arg)
 {
         struct server_loop *l = arg;
@@ -543,10 +556,8 @@ static void *loop_thread(void *arg)
                 if (l->over)
                         break;
                 more |= r > 0;
-                if (l->replacing) {
-                        serving_unlock(l);
-                        thread_yield();
-                        serving_lock(l);
+                if (l->replacing || atomic_load_explicit(&l->queries, memory_order_relaxed)) {
+                        give_way(l);
                         continue;
                 }
                 uint64_t deadline = next_deadline(l);
@@ -792,9 +803,26 @@ void server_loop_share(struct server_loop *l, bool shared)
         spin_share(&l->spin, shared);
 }
 
+/* serving_lock for a thread that asks for something: the loop's thread gives way. False: it has not for a second,
+ * because a driver holds it up, perhaps for ever. */
+static bool query_lock(struct server_loop *l) TRY_ACQUIRE(true, l->lock, engine_held) LOCK_UNCHECKED
+{
+        enum { PATIENCE_MS = 1000, PAUSE_US = 50 };
+        uint64_t until = clock_now_ns() + PATIENCE_MS * 1000000ull;
+        bool have = engine_try_lock(l->engine);
+        atomic_fetch_add(&l->queries, 1);
+        while (!have && clock_now_ns() < until) {
+                thread_sleep(PAUSE_US * 1000ull);
+                have = engine_try_lock(l->engine);
+        }
+        atomic_fetch_sub(&l->queries, 1);
+        return have;
+}
+
 int server_loop_stats(struct server_loop *l, struct buf *ret)
 {
-        serving_lock(l);
+        if (!query_lock(l))
+                return SP_E_TIMEOUT;
         const struct conn *c = l->client ? l->client->lanes.links[0].conn : NULL;
         int r = engine_get_usage(l->engine, c ? conn_round_trip(c) : 0, ret);
         if (!r)
@@ -812,9 +840,12 @@ void server_loop_use_account(struct server_loop *l, const struct account *a)
 
 void server_loop_use_energy(struct server_loop *l, uint64_t sample, struct bytes uses)
 {
-        serving_lock(l);
         engine_use_energy(l->engine, sample, uses);
-        serving_unlock(l);
+}
+
+int server_loop_times(struct server_loop *l, struct buf *ret)
+{
+        return engine_put_times(l->engine, ret);
 }
 
 unsigned server_loop_devices(struct server_loop *l)

@@ -71,6 +71,9 @@ void server_loop_load(struct server_loop *l, uint64_t sessions);
 /* Use the client's account (engine/account.h), before the first connection. Any thread. */
 void server_loop_use_account(struct server_loop *l, const struct account *a);
 
+/* See engine_put_times. Any thread. */
+SP_NODISCARD int server_loop_times(struct server_loop *l, struct buf *ret);
+
 /* See engine_use_energy. Any thread. */
 void server_loop_use_energy(struct server_loop *l, uint64_t sample, struct bytes uses);
 

@@ -54,8 +54,9 @@ struct server_loop {
         /* Guarded by the engine's lock. */
         thread_id self; /* the thread, known once `running` */
         bool running;
-        bool asleep;        /* the thread is in poll, or about to be */
-        bool polling;       /* the thread uses the conns of `watch` without the lock */
+        bool asleep;         /* the thread is in poll, or about to be */
+        bool polling;        /* the thread uses the conns of `watch` without the lock */
+        atomic_uint queries; /* other threads want the lock, which the thread then leaves to them */
         unsigned replacing; /* threads that want to replace these conns: the thread does not poll */
         struct list channels;
         struct channel *client;

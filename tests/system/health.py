@@ -166,14 +166,16 @@ def a_client_is_told_that_no_device_is_in_service():
         assert done.returncode == 1 and "is out of service: a write fails" in done.stderr, done.stdout + done.stderr
 
 
-def a_driver_that_hangs_in_a_call_ends_its_session_alone():
-    with Sick("--session-run-time", "1", "--start-time", "4") as s:
+def a_driver_that_hangs_in_a_call_ends_its_session_alone(*options, asks=False):
+    with Sick("--session-run-time", "1", "--start-time", "4", *options) as s:
         other = s.start(0)
         client = s.start(1)
         workers = set(children(s.pid))
         s.spoil(1, "hang")
         client.stdin.write("\n\n")
         client.stdin.flush()
+        if asks:  # the loop's thread answers nothing any more
+            s.spancl("top", "--once")
         # Both calls fail with the session: with CL_DEVICE_NOT_AVAILABLE, or as a wait that failed.
         said = [client.stdout.readline() for _ in range(2)]
         assert all(x.startswith("error -") for x in said), said
@@ -188,6 +190,16 @@ def a_driver_that_hangs_in_a_call_ends_its_session_alone():
         assert len(devices) == 1 and out[0].endswith("out of service: it does not answer"), (devices, out)
         out, err = other.communicate("\n", timeout=HANG_S)
         assert out == "ok\n", out + err
+
+
+def samples_of_energy_and_queries_do_not_hide_a_driver_that_hangs():
+    """The thread that watches the driver answers them, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        zone = Path(folder) / "intel-rapl:0"
+        zone.mkdir()
+        for name, value in ("name", "package-0"), ("max_energy_range_uj", "262143328850"), ("energy_uj", "1000000"):
+            (zone / name).write_text(f"{value}\n")
+        a_driver_that_hangs_in_a_call_ends_its_session_alone("--powercap", folder, asks=True)
 
 
 def a_device_that_hangs_from_the_start_keeps_no_other_from_working():

@@ -15,6 +15,7 @@
 enum {
         SAMPLE_MS = 500,   /* between samples */
         ANSWER_MS = 100,   /* for the workers' answers */
+        LATE_MS = 1500,    /* for those of workers that the host keeps busy; less than READING_MS */
         READING_MS = 2000, /* for the sensors' readings, and for the last ones of a session */
         WORD = sizeof(uint64_t),
         CPU = 0, /* the meter of all processors; behind it those of other devices */
@@ -35,6 +36,7 @@ struct energy_session {
         size_t use_count;
         uint64_t since_ns; /* of the last sample */
         uint64_t asked;    /* the number of the sample that it has yet to answer; 0: none */
+        bool late;         /* it has not answered for long: no sample waits for it until it does */
         /* The first sample with all of its device time; 0: it has not ended. */
         uint64_t last_sample;
         uint64_t write_by_ns; /* its worker has ended, and the line waits at most until then */
@@ -232,10 +234,12 @@ void energy_sensors_gone(struct supervisor *s)
                 s->energy.phase = ENERGY_IDLE;
 }
 
-/* Ask a worker, and tell it what its session has used. */
+/* Ask a worker, and tell it what its session has used; not again before it has answered. */
 static void ask(struct supervisor *s, const struct worker *w)
 {
         struct energy_session *e = w->use.energy;
+        if (e->asked)
+                return;
         uint8_t data[(1 + 2 * HEALTH_DEVICES) * WORD];
         size_t n = WORD;
         bytes_put_u64(data, s->energy.sample);
@@ -273,14 +277,19 @@ static void begin_sample(struct supervisor *s, uint64_t now_ns)
         s->energy.next_ns = now_ns + SAMPLE_MS * MS;
 }
 
-static bool has_answers(const struct supervisor *s)
+/* A busy host holds workers up. The energy is then divided later, when their device time is known. */
+static bool has_answers(const struct supervisor *s, uint64_t now_ns)
 {
+        bool all = true;
         list_each(w, &s->workers, struct worker, link)
         {
-                if (is_asked(w) && w->use.energy->asked == s->energy.sample)
-                        return false;
+                struct energy_session *e = w->use.energy;
+                if (!is_asked(w) || !e->asked || e->late)
+                        continue;
+                e->late = now_ns - e->since_ns > LATE_MS * MS;
+                all &= e->late;
         }
-        return true;
+        return all;
 }
 
 void energy_provide(struct supervisor *s)
@@ -293,9 +302,13 @@ void energy_provide(struct supervisor *s)
                 return;
         if (s->energy.phase == ENERGY_IDLE && s->energy.next_ns <= now)
                 begin_sample(s, now);
-        if (s->energy.phase == ENERGY_ASKING && (has_answers(s) || s->energy.due_ns <= now)) {
-                s->energy.phase = sensors_ask_now(s) ? ENERGY_READING : ENERGY_IDLE;
-                s->energy.due_ns = now + READING_MS * MS;
+        if (s->energy.phase == ENERGY_ASKING) {
+                bool answered = has_answers(s, now);
+                if (answered || s->energy.due_ns <= now) {
+                        bool asked = sensors_ask_now(s); /* also if in vain: counters wrap */
+                        s->energy.phase = answered && asked ? ENERGY_READING : ENERGY_IDLE;
+                        s->energy.due_ns = now + READING_MS * MS;
+                }
         }
         if (s->energy.phase == ENERGY_READING && s->energy.due_ns <= now)
                 s->energy.phase = ENERGY_IDLE;
@@ -357,8 +370,10 @@ void energy_receive(struct supervisor *s, struct worker *w, const struct control
                 if (u && busy > u->busy_ns)
                         u->busy_ns = busy;
         }
-        if (bytes_get_u64(c->data) == e->asked)
+        if (bytes_get_u64(c->data) == e->asked) {
                 e->asked = 0;
+                e->late = false;
+        }
         if (bytes_get_u64(c->data))
                 return;
         e->last_sample = s->energy.sample + 1;
@@ -429,8 +444,11 @@ int energy_put_session(const struct supervisor *s, const struct worker *w, struc
 {
         const struct energy_session *e = w->use.energy;
         int r = 0;
-        for (size_t i = 0; e && i < e->use_count && !r; i++)
-                if (has_meter(s, e->uses[i].number))
+        enum { MOST = 24 }; /* they fit into a message together with the session's origin */
+        for (size_t i = 0, n = 0; e && i < e->use_count && n < MOST && !r; i++)
+                if (has_meter(s, e->uses[i].number)) {
                         r = put_use(s, &e->uses[i], b);
+                        n++;
+                }
         return r;
 }

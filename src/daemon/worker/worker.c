@@ -231,6 +231,8 @@ static int send_links(struct worker *w, uint64_t number)
         auto_clean(buf_fini) struct buf links = { 0 }, out = { 0 };
         struct info_entry e;
         int r = server_loop_stats(w->loop, &links);
+        if (r == SP_E_TIMEOUT) /* the answer says nothing of this session */
+                r = 0;
         struct bytes left = bytes_of(links.data, links.size);
         bool more = !r;
         while (more && !r) {
@@ -266,20 +268,10 @@ static uint64_t device_ns(struct bytes session)
 /* Send the device time of the session for a sample of the energy; 0: for the last one. */
 static void send_use(struct worker *w, uint64_t sample)
 {
-        auto_clean(buf_fini) struct buf stats = { 0 }, out = { 0 };
-        struct info_entry e, use;
-        int r = server_loop_stats(w->loop, &stats);
+        auto_clean(buf_fini) struct buf out = { 0 };
+        int r = buf_put_u64(&out, sample);
         if (!r)
-                r = buf_put_u64(&out, sample);
-        for (struct bytes left = bytes_of(stats.data, stats.size); info_next(&left, &e);) {
-                while (e.key == INFO_SESSION && !r && info_next(&e.value, &use)) {
-                        if (use.key != INFO_USE)
-                                continue;
-                        r = buf_put_u64(&out, info_u64(use.value, INFO_USE_DEVICE, 0));
-                        if (!r)
-                                r = buf_put_u64(&out, info_u64(use.value, INFO_USE_BUSY_NS, 0));
-                }
-        }
+                r = server_loop_times(w->loop, &out);
         if (r < 0 || control_send(CONTROL_FD, CONTROL_USE, bytes_of(out.data, out.size), -1) < 0)
                 log_debug(LOG, "the supervisor does not get the session's device time");
 }
