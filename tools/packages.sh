@@ -8,23 +8,24 @@ packages_missing() {
         done
 }
 
-# Run apt-get as root. Another apt or dpkg may have the lock: then wait until it ends.
+# Run apt-get as root. Another apt or dpkg may have the lock: then wait until it ends, an hour at most.
 packages_apt() {
-        local root="" said status
+        local root="" said status until=$(($(date +%s) + 3600))
         [ "$(id -u)" = 0 ] || root=sudo
         while :; do
                 said=$($root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 "$@" 2>&1)
                 status=$?
                 [ $status = 0 ] && return 0
                 case $said in
-                *"ould not get lock"* | *"nable to acquire"*lock* | *"nable to lock"*) ;;
-                *)
+                *"It is held by process"* | *"(11: Resource temporarily unavailable)"*) ;;
+                *) until=0 ;;
+                esac
+                if [ "$(date +%s)" -ge "$until" ]; then
                         printf '%s\n' "$said" | tail -n 20 >&2
                         return $status
-                        ;;
-                esac
+                fi
                 echo "waiting for another apt or dpkg, which has the lock" >&2
-                sleep 2
+                sleep 10
         done
 }
 
@@ -37,7 +38,7 @@ packages_install() {
                 return 1
         fi
         echo "installing:" $missing
-        if ! packages_apt install -y -qq --no-install-recommends $missing 2>/dev/null; then
+        if ! packages_apt install -y -qq --no-install-recommends $missing; then
                 packages_apt update -qq || return 1
                 packages_apt install -y -qq --no-install-recommends $missing || return 1
         fi
