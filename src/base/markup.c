@@ -2,6 +2,12 @@
 
 #include "base/bytes.h"
 
+/* XML 1.0 forbids U+FFFE and U+FFFF, and advises against the other ones. */
+static bool is_noncharacter(uint32_t c)
+{
+        return (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
+}
+
 static void put_character(FILE *to, const char *at, size_t size)
 {
         switch (size == 1 ? *at : 0) {
@@ -32,7 +38,7 @@ void markup_put(FILE *to, const char *text, size_t letters)
                 uint32_t c;
                 const char *at = left.data;
                 size_t size = bytes_utf8(left, &c);
-                bool shown = size && bytes_printable(c);
+                bool shown = size && bytes_printable(c) && !is_noncharacter(c);
                 size += !size;
                 if (n == letters && left.size > size)
                         fputs("…", to);

@@ -283,6 +283,8 @@ TEST(markup_escapes_all_that_could_end_a_text)
         expect_markup("a\xc3\xa4\xe2\x82\xac", 3, "a\xc3\xa4\xe2\x82\xac");
         expect_markup("a\xc3\xa4\xe2\x82\xac", 2, "a\xe2\x80\xa6"); /* an ellipsis */
         expect_markup("\x1b\xff\xe2\x80\xae", 9, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+        expect_markup("\xef\xbf\xbe\xef\xb7\x90\xf0\x9f\xbf\xbf", 9,
+                      "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* noncharacters */
         expect_markup("", 0, "");
         expect_markup("a", 0, "");
 }
