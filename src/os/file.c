@@ -53,6 +53,15 @@ int file_create(const char *path)
         return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+FILE *file_create_stream(const char *path)
+{
+        int fd = file_create(path);
+        FILE *ret = fd < 0 ? NULL : fdopen(fd, "w");
+        if (!ret && fd >= 0)
+                (void)file_close(fd);
+        return ret;
+}
+
 int file_create_unique(char *path)
 {
         return mkostemp(path, O_CLOEXEC);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -27,7 +28,10 @@ SP_NODISCARD int file_open(const char *path, bool follow, uint64_t *ret_size);
  * is refused. Returns the descriptor, or -1. */
 SP_NODISCARD int file_create(const char *path);
 
-/* The same for a new file. `path` ends with "XXXXXX", which letters replace. */
+/* The same, as a stream. NULL: errno gives the reason. */
+SP_NODISCARD FILE *file_create_stream(const char *path);
+
+/* The same as file_create for a new file. `path` ends with "XXXXXX", which letters replace. */
 SP_NODISCARD int file_create_unique(char *path);
 
 /* Open a file, also a device, for reading and writing. `create`: make it if there is none, for this user alone. -1. */
