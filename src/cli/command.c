@@ -29,10 +29,11 @@ static const struct command commands[] = {
           command_profile },
         { "trace",
           "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS] | --attach [SESSION|HOST] "
-          "[--server S]... [--for SECONDS] [--output FILE] [--json] | --svg FILE | --perfetto FILE",
+          "[--server S]... [--for SECONDS] [--output FILE] [--json] | --svg FILE [--output FILE] | "
+          "--perfetto FILE [--output FILE]",
           "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error; "
-          "with --attach of sessions that run already, from their servers, until Ctrl-C; with --svg draw a timeline "
-          "on standard output, with --perfetto write it there in another format (docs/TRACING.md)",
+          "with --attach of sessions that run already, from their servers, until Ctrl-C; with --svg draw a timeline, "
+          "with --perfetto write it in another format, on standard output or into a file (docs/TRACING.md)",
           command_trace },
         { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
           command_ping },

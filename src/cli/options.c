@@ -26,12 +26,17 @@ static int take_value(int argc, char **argv, int *i, const struct option_value *
 {
         const char *arg = argv[*i];
         size_t n = strlen(v->name);
-        if (!strncmp(arg, v->name, n) && arg[n] == '=') {
+        bool joined = !strncmp(arg, v->name, n) && arg[n] == '=';
+        if (!joined && strcmp(arg, v->name) != 0 && (!v->brief || strcmp(arg, v->brief) != 0))
+                return 0;
+        if (v->ret_given)
+                *v->ret_given = true;
+        if (joined) {
                 *v->ret = arg + n + 1;
                 return 1;
         }
-        if (strcmp(arg, v->name) != 0 && (!v->brief || strcmp(arg, v->brief) != 0))
-                return 0;
+        if (v->ret_given && (*i + 1 == argc || argv[*i + 1][0] == '-'))
+                return 1;
         if (*i + 1 == argc) {
                 fprintf(stderr, "spancl: %s needs a value\n", arg);
                 return SP_E_INVAL;

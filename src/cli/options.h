@@ -19,6 +19,7 @@ struct option_value {
         const char *name;
         const char *brief; /* "-o"; NULL: it has no short form */
         const char **ret;  /* borrows the argument; the last one counts */
+        bool *ret_given;   /* is set to true; not NULL: the value may be missing */
 };
 
 /* The same, with options that have a value. */

@@ -21,9 +21,11 @@ from timeline import Timeline
 from told import Told
 
 FOLDER = tempfile.TemporaryDirectory()
+os.chmod(FOLDER.name, 0o777)  # other users record, too
 SPANCL, TICKER = str(BUILD / "bin/spancl"), str(BUILD / "bin/system_ticker")
 LAUNCHES = 40
 NOBODY = 65534
+OBSERVER = "spancl-observe"  # the name of a worker's thread
 
 
 class Ticker(Told):
@@ -49,6 +51,17 @@ class Lister(Told):
         done = subprocess.run([SPANCL, "top", "--once", "--json", "--server", where], stdout=subprocess.PIPE, text=True,
                               env=daemon.client_env(None, **keys), timeout=daemon.HANG_S, check=True)
         (self.number,) = [s["worker"] for s in json.loads(done.stdout)["sessions"]]
+
+
+def observers(process):
+    """How many threads of a session's process observe it."""
+    found = 0
+    for task in Path(f"/proc/{process}/task").iterdir():
+        try:
+            found += (task / "comm").read_text() == f"{OBSERVER}\n"
+        except OSError:  # it has ended
+            pass
+    return found
 
 
 class Recording:
@@ -79,9 +92,9 @@ class Recording:
         return t, json.loads(self.said[-1])
 
 
-def attach(*words, prefix=(), **more):
+def attach(*words, prefix=(), file="none.json", **more):
     """A recording that may fail."""
-    return subprocess.run([*prefix, SPANCL, "trace", "--attach", *words, "--output", f"{FOLDER.name}/none.json"],
+    return subprocess.run([*prefix, SPANCL, "trace", "--attach", *words, "--output", f"{FOLDER.name}/{file}"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=daemon.HANG_S, check=False,
                           env=daemon.client_env(None, **more))
 
@@ -230,6 +243,34 @@ def a_time_limits_the_recording():
     assert done.returncode == 1 and "refused" in done.stderr, done.stderr
 
 
+def the_file_is_checked_before_the_recording():
+    folder = Path(FOLDER.name)
+    target, link = folder / "target", folder / "link.json"
+    target.write_text("kept")
+    link.symlink_to(target)
+    with servers(1) as s, Ticker(at(s.ports[0])) as program:
+        for file in "link.json", "no/such/folder.json":
+            done = attach(at(s.ports[0]), "--for", "1s", file=file)
+            assert done.returncode == 2 and "can't write" in done.stderr and "recording" not in done.stderr, done
+        # The file that is written first must be no way around that.
+        (folder / "attached.json.part").symlink_to(target)
+        recording = Recording(at(s.ports[0]))
+        assert recording.path.read_text() == "" and recording.path.stat().st_mode & 0o777 == 0o600, "it is there from the start"
+        recording.process.send_signal(signal.SIGINT)
+        _, said = recording.process.communicate(timeout=daemon.HANG_S)
+        assert recording.process.returncode == 1 and "can't write" in said and not recording.path.exists(), said
+        assert target.read_text() == "kept"
+        (folder / "attached.json.part").unlink()
+        # Neither an old file nor a new one looks like a recording that was not made.
+        old = folder / "old.json"
+        old.write_text("old")
+        done = attach("1", "--server", at(s.ports[0]), file="old.json")
+        assert done.returncode == 1 and "no session is 1" in done.stderr and not old.exists(), done
+        Recording(f"--attach={at(s.ports[0])}", file="joined.json").end()
+        assert (folder / "joined.json").stat().st_mode & 0o777 == 0o600
+        program.leave()
+
+
 def wrong_words_are_refused():
     for words in (("--ring", "4"), ("--svg", "x"), ("x", "--", "true")):
         done = attach(*words)
@@ -245,11 +286,10 @@ def others_may_not_observe():
         return "skipped: it takes two users"
     with public_socket() as (s, where), Ticker(at(s.ports[0])) as program:
         prefix = ("setpriv", f"--reuid={NOBODY}", "--clear-groups")
-        before = set(os.listdir(f"/proc/{sessions(where)[0]}/task"))
         for there in where, at(s.ports[0]):
             done = attach(there, prefix=prefix)
             assert done.returncode == 1 and "may observe the sessions of others" in done.stderr, done.stderr
-        assert set(os.listdir(f"/proc/{sessions(where)[0]}/task")) == before, "nobody observes it"
+        assert observers(sessions(where)[0]) == 0, "nobody observes it"
         assert program.tick(LAUNCHES) == LAUNCHES
         assert "observe worker" not in s.log_text()
         program.leave()
@@ -265,7 +305,6 @@ def a_user_observes_its_own_sessions_only():
                                   env=daemon.client_env(where))
         assert theirs.stdout.readline() == "ready\n"
         number = sessions(where)[1]
-        os.chmod(FOLDER.name, 0o777)
         recording = Recording(where, prefix=prefix, file="theirs.json")
         mine.tick(LAUNCHES)
         theirs.stdin.write(f"{LAUNCHES}\n")
@@ -284,7 +323,6 @@ def keys_decide_for_other_users():
     if os.geteuid():
         return "skipped: it takes two users"
     prefix = ("setpriv", f"--reuid={NOBODY}", "--clear-groups")
-    os.chmod(FOLDER.name, 0o777)
     with Place() as p, p.spancld("--log", "info") as s:
         os.chmod(p.folder.name, 0o755)
         where = f"tls:localhost:{s.ports[0]}"
@@ -323,12 +361,12 @@ def requests_in_great_number_disturb_nobody():
         for _ in range(20):
             done = attach(str(number), "--server", at(s.ports[0]))
             assert done.returncode == 1 and "as many as may do so" in done.stderr, done.stderr
-        threads = os.listdir(f"/proc/{number}/task")
+        assert observers(number) == len(some)
         assert program.tick(LAUNCHES) == 2 * LAUNCHES
         for recording in some:
             t, _ = recording.end()
             assert len(t.of("kernel", "tick")) == 2 * LAUNCHES
-        claims.wait_for(lambda: len(os.listdir(f"/proc/{number}/task")) == len(threads) - 4, "observers stay")
+        claims.wait_for(lambda: observers(number) == 0, "observers stay")
         Recording(at(s.ports[0])).end()
         program.leave()
 
@@ -336,12 +374,12 @@ def requests_in_great_number_disturb_nobody():
 def an_observer_that_goes_away_is_forgotten():
     with servers(1) as s, Ticker(at(s.ports[0])) as program:
         number = sessions(at(s.ports[0]))[0]
-        before = len(os.listdir(f"/proc/{number}/task"))
         for _ in range(3):
             recording = Recording(at(s.ports[0]))
+            assert observers(number) > 0
             recording.process.kill()
             recording.process.communicate()
-        claims.wait_for(lambda: len(os.listdir(f"/proc/{number}/task")) == before, "observers stay")
+        claims.wait_for(lambda: observers(number) == 0, "observers stay")
         assert program.tick(LAUNCHES) == LAUNCHES
         program.leave()
 

@@ -174,12 +174,23 @@ def status_and_missing_timelines_are_clear():
         assert done.returncode == 128 + signal.SIGKILL and "no timeline" in done.stderr, done.stderr
         done, _ = trace(at(one.ports[0]), "/no/such/program")
         assert done.returncode == 127, done.stderr
+        for device in "/dev/full", "/dev/null":
+            done, _ = trace(at(one.ports[0]), "true", file=device)
+            assert done.returncode == 2 and "can't write" in done.stderr and Path(device).is_char_device(), done.stderr
         done, _ = trace(at(one.ports[0]), "true", file="no/such/folder")
         assert done.returncode == 2 and "can't write" in done.stderr, done.stderr
     done = subprocess.run([SPANCL, "trace"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2 and "Usage: spancl trace" in done.stderr
     done = subprocess.run([SPANCL, "trace", "-o"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2 and "-o needs a value" in done.stderr
+
+
+def the_words_behind_the_program_are_its_own():
+    with servers(1) as one:
+        for words in ("--attach", "y", "z"), ("--attach=y", "z"), ("-o", "x", "--json"):
+            done = daemon.run([SPANCL, "trace", "--output", f"{FOLDER.name}/words.json", "sh", "-c", 'echo "$@"', "x", *words],
+                              at(one.ports[0]))
+            assert done.stdout.split() == list(words), (words, done)
 
 
 def the_text_names_what_costs():
@@ -216,6 +227,39 @@ def the_picture_has_the_rows_and_the_bars():
     assert {"#55b887", "#e0a030", "#3d7edb"} <= {e.attrib["fill"] for e in picture.iter(f"{svg}rect")}, "kernels, transfers, lanes"
     assert sum("marker-end" in e.attrib for e in picture.iter(f"{svg}path")) == len(t.of("source")) > 0
     assert "does not show all" not in done.stdout
+    output = written("--svg", path, "picture.svg")
+    assert output.read_text(encoding="utf-8") == done.stdout
+
+
+def written(option, path, name):
+    """The file of -o, which this user alone may read."""
+    output = Path(FOLDER.name) / name
+    done = daemon.run([SPANCL, "trace", option, str(path), "-o", str(output)], None)
+    assert done.returncode == 0 and not done.stdout + done.stderr, done
+    assert output.stat().st_mode & 0o777 == 0o600, oct(output.stat().st_mode)
+    return output
+
+
+def files_that_cannot_be_drawn_leave_none():
+    folder = Path(FOLDER.name)
+    path, output, link = folder / "bad.json", folder / "bad.out", folder / "link"
+    target = folder / "target"
+    target.write_text("kept")
+    link.symlink_to(target)
+    for option in "--svg", "--perfetto":
+        path.write_text('{"traceEvents": [7]}' if option == "--perfetto" else '{"traceEvents": []}')
+        done = daemon.run([SPANCL, "trace", option, str(path), "-o", str(output)], None)
+        assert done.returncode == 1 and done.stderr.count("spancl: ") == 1 and not output.exists(), done
+        path.write_text('{"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "name": "a", "cat": "kernel"}]}')
+        before = path.read_text()
+        for to, why in ((path, "is the timeline itself"), (link, "can't write"), ("/dev/full", "can't write"),
+                        ("/no/such", "can't write")):
+            done = daemon.run([SPANCL, "trace", option, str(path), "-o", str(to)], None)
+            assert done.returncode == 1 and done.stderr.count("spancl: ") == 1 and why in done.stderr, (to, done)
+        assert path.read_text() == before and target.read_text() == "kept" and Path("/dev/full").exists()
+        for words in ("--server", "x"), ("--json",), ("--ring", "4"), ("--for", "1s"):
+            done = daemon.run([SPANCL, "trace", option, str(path), *words], None)
+            assert done.returncode == 2 and "Usage: spancl trace" in done.stderr, (words, done)
 
 
 def hostile_names_are_only_text_in_the_picture():
@@ -280,11 +324,13 @@ def same(t, p):
                                  for e in t.events if e["ph"] == "C" for name, value in e["args"].items())
     assert counts == collections.Counter(p.counts), "counts"
     about = [args for _, name, _, args in p.instants if name == "timeline"]
-    assert about == [{k: v for k, v in t.other.items() if k != "clocks"}], about
-    clocks = [args for _, name, _, args in p.instants if name == "clock"]
-    assert clocks == t.other["clocks"], clocks
+    arrays = {"clock": "clocks", "energy": "energy"}
+    assert about == [{k: v for k, v in t.other.items() if k not in arrays.values()}], about
+    for one, all_ in arrays.items():
+        elements = [args for _, name, _, args in p.instants if name == one]
+        assert elements == t.other.get(all_, []), elements
     marks = sorted((ns(e["ts"]), e["name"], e["cat"]) for e in t.events if e["ph"] == "i")
-    assert marks == sorted((at, name, category) for at, name, category, _ in p.instants if name not in ("timeline", "clock"))
+    assert marks == sorted((at, name, category) for at, name, category, _ in p.instants if name not in ("timeline", *arrays))
 
 
 def perfettos_format_has_each_event():
@@ -293,6 +339,7 @@ def perfettos_format_has_each_event():
     path = Path(FOLDER.name) / "timeline.json"
     p, size = converted(path)
     same(t, p)
+    assert written("--perfetto", path, "converted.pftrace").stat().st_size == size
     return f"{len(t.slices)} slices: {100 * size // path.stat().st_size} % of the JSON's size"
 
 

@@ -113,8 +113,8 @@ int command_profile(int argc, char **argv)
 {
         static const char *const flags[] = { "--json", NULL };
         struct output o = { 0 };
-        const struct option_value values[] = { { "--html", NULL, &o.html_path },
-                                               { NULL, NULL, NULL } };
+        const struct option_value values[] = { { "--html", NULL, &o.html_path, NULL },
+                                               { NULL, NULL, NULL, NULL } };
         char *servers = NULL;
         int i = options_take_values(argc, argv, flags, &o.json, values, &servers);
         if (i < 0)

@@ -349,7 +349,7 @@ static int write_file(struct recording *r)
         char part[PATH_MAX];
         const char *path = r->attach->file;
         int n = snprintf(part, sizeof(part), "%s.part", path);
-        FILE *file = n > 0 && (size_t)n < sizeof(part) ? fopen(part, "we") : NULL;
+        FILE *file = n > 0 && (size_t)n < sizeof(part) ? file_create_stream(part) : NULL;
         bool good = file != NULL;
         if (file) {
                 put_all(r, file);

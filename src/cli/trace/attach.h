@@ -19,10 +19,10 @@ struct attach {
         const char *
                 session; /* a process's number or a program's name, as `spancl top` shows them; NULL: all */
         uint64_t seconds; /* 0: until a signal comes, or the sessions end */
-        const char *file;
+        const char *file; /* is there, empty */
 };
 
-/* Record, and write the file. Negative: there is none; the reason was printed. */
+/* Record, and write the file. Negative: it is still empty; the reason was printed. */
 SP_NODISCARD int attach_record(const struct attach *a);
 
 /* Read a duration such as 10s, 5min or 1h. False: it is none, or too long. */

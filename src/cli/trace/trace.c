@@ -37,15 +37,28 @@ static bool absolute(const char *path, char ret[PATH_MAX])
         return false;
 }
 
+static bool is_regular(const char *path)
+{
+        uint64_t size;
+        int fd = file_open(path, false, &size);
+        return fd >= 0 && file_close(fd);
+}
+
+/* Remove a file that is not good. A device stays. */
+static void discard(const char *path)
+{
+        if (is_regular(path))
+                (void)file_unlink(path);
+}
+
 /* Make an empty file of the name: an old timeline must not look like the new one. */
 static bool make_file(const char *path)
 {
         int fd = file_create(path);
-        if (fd < 0) {
-                fprintf(stderr, "spancl: can't write %s: %s\n", path, strerror(errno));
-                return false;
-        }
-        return file_close(fd);
+        if (fd >= 0 && file_close(fd) && is_regular(path)) /* another file is put in its place */
+                return true;
+        fprintf(stderr, "spancl: can't write %s: %s\n", path, strerror(errno));
+        return false;
 }
 
 static bool is_empty(const char *path)
@@ -94,16 +107,28 @@ static bool name_files(const char *file, struct files *ret)
         return true;
 }
 
+/* Make the file that the client writes, and remove an old one of the wanted name. False: the reason was printed. */
+static bool make_files(const struct files *f)
+{
+        if (!make_file(f->json))
+                return false;
+        if (strcmp(f->json, f->wanted) != 0)
+                (void)file_unlink(f->wanted);
+        return true;
+}
+
 /* Convert a file and remove the JSON, if the user wants another format. Returns the file that is there. */
 static const char *finish_file(const struct files *f)
 {
         if (!strcmp(f->json, f->wanted))
                 return f->json;
-        FILE *to = make_file(f->wanted) ? fopen(f->wanted, "we") : NULL;
+        FILE *to = file_create_stream(f->wanted);
+        if (!to)
+                fprintf(stderr, "spancl: can't write %s: %s\n", f->wanted, strerror(errno));
         bool converted = to && convert(f->json, to, f->wanted);
         if (to && fclose(to) != 0)
                 converted = false;
-        (void)file_unlink(converted ? f->json : f->wanted);
+        discard(converted ? f->json : f->wanted);
         return converted ? f->wanted : f->json;
 }
 
@@ -157,7 +182,7 @@ static bool report_program(const struct files *f, bool json)
         fprintf(stderr,
                 "spancl: no timeline: the program did not use SpanCL, or it did not exit but was "
                 "ended\n");
-        (void)file_unlink(f->json);
+        discard(f->json);
         return false;
 }
 
@@ -180,10 +205,8 @@ static bool set_default(const char *name, const char *value)
 static int trace(char **argv, const char *file, const char *ring, bool json)
 {
         struct files f;
-        if (!name_files(file, &f) || !make_file(f.json))
+        if (!name_files(file, &f) || !make_files(&f))
                 return 2;
-        if (perfetto_is_name(file) || ring)
-                (void)file_unlink(f.wanted);
         if (ring)
                 clear_ring(&f);
         if (environment_set("SPANCL_TRACE", f.json) < 0 ||
@@ -208,8 +231,39 @@ static bool is_ring(const char *text)
         return false;
 }
 
+/* Open the file that a timeline is drawn or converted into. `path` NULL: standard output. NULL: it can't be; the reason
+ * was printed. */
+static FILE *open_output(const char *from, const char *path)
+{
+        char one[PATH_MAX], other[PATH_MAX];
+        if (!path)
+                return stdout;
+        if (file_real_path(from, one) && file_real_path(path, other) && !strcmp(one, other)) {
+                fprintf(stderr, "spancl: %s is the timeline itself: name another file\n", path);
+                return NULL;
+        }
+        FILE *to = file_create_stream(path);
+        if (!to)
+                fprintf(stderr, "spancl: can't write %s: %s\n", path, strerror(errno));
+        return to;
+}
+
+/* Close it, and remove a file that is not `good`. False: it is not, or can't be written, as was printed. */
+static bool close_output(FILE *to, const char *path, bool good)
+{
+        bool written = fflush(to) == 0 && !ferror(to);
+        if (path)
+                written = fclose(to) == 0 && written;
+        if (good && !written)
+                fprintf(stderr, "spancl: can't write %s: %s\n", path ? path : "the picture",
+                        strerror(errno));
+        if (path && !(good && written))
+                discard(path);
+        return good && written;
+}
+
 /* Draw the picture of a timeline. */
-static int draw(const char *path)
+static int draw(const char *path, const char *output)
 {
         struct trace_file f;
         int r = trace_file_read(path, &f);
@@ -218,24 +272,26 @@ static int draw(const char *path)
                         r == SP_E_NOENT ? strerror(errno) : status_text(r));
                 return 1;
         }
-        r = picture_draw(stdout, &f);
+        FILE *to = open_output(path, output);
+        if (to)
+                r = picture_draw(to, &f);
         trace_file_fini(&f);
         if (r < 0)
                 fprintf(stderr, "spancl: %s: %s\n", path,
                         r == SP_E_NOENT ? "the timeline is empty" : status_text(r));
-        else if (fflush(stdout) != 0)
-                fprintf(stderr, "spancl: can't write the picture: %s\n", strerror(errno));
-        return r < 0 || ferror(stdout);
+        return !to || !close_output(to, output, r >= 0);
 }
 
-/* Convert a timeline on standard output. */
-static int convert_file(const char *path)
+/* Convert a timeline. */
+static int convert_file(const char *path, const char *output)
 {
-        if (file_is_terminal(FILE_STDOUT)) {
+        if (!output && file_is_terminal(FILE_STDOUT)) {
                 fprintf(stderr, "spancl: --perfetto writes no text: give its output to a file\n");
                 return 2;
         }
-        return convert(path, stdout, "the timeline") ? 0 : 1;
+        FILE *to = open_output(path, output);
+        bool good = to && convert(path, to, output ? output : "the timeline");
+        return !to || !close_output(to, output, good);
 }
 
 /* Record sessions that run. `what`: one of them, by the number of its process or, beside --server, by its program; else
@@ -259,41 +315,30 @@ static int attach(const char *what, const char *servers, const char *seconds, co
         if (!name_files(file, &f) || options_servers(servers, &list, &a.count) < 0)
                 return 2;
         a.servers = list;
-        int r = attach_record(&a);
+        bool made = make_files(&f);
+        int r = made ? attach_record(&a) : SP_E_UNSUPP;
         config_servers_free(list, a.count);
-        return r < 0 || !report(&f, json) ? 1 : 0;
-}
-
-/* Take the word behind --attach, if there is one, out of the arguments. */
-static const char *take_attached(int *argc, char **argv)
-{
-        for (int i = 0; i + 1 < *argc && strcmp(argv[i], "--") != 0; i++) {
-                if (strcmp(argv[i], "--attach") != 0 || argv[i + 1][0] == '-')
-                        continue;
-                const char *what = argv[i + 1];
-                --*argc;
-                for (int k = i + 1; k < *argc; k++)
-                        argv[k] = argv[k + 1];
-                return what;
-        }
-        return NULL;
+        if (made && r < 0)
+                discard(f.json);
+        return !made ? 2 : r < 0 || !report(&f, json) ? 1 : 0;
 }
 
 int command_trace(int argc, char **argv)
 {
-        static const char *const flags[] = { "--json", "--attach", NULL };
-        const char *file = DEFAULT_FILE, *ring = NULL, *svg = NULL, *perfetto = NULL,
-                   *seconds = NULL;
+        static const char *const flags[] = { "--json", NULL };
+        const char *output = NULL, *ring = NULL, *svg = NULL, *perfetto = NULL, *seconds = NULL,
+                   *what = NULL;
+        bool json = false, attaches = false;
         const struct option_value values[] = {
-                { "--output", "-o", &file }, { "--ring", NULL, &ring },
-                { "--svg", NULL, &svg },     { "--perfetto", NULL, &perfetto },
-                { "--for", NULL, &seconds }, { NULL, NULL, NULL }
+                { "--output", "-o", &output, NULL }, { "--ring", NULL, &ring, NULL },
+                { "--svg", NULL, &svg, NULL },       { "--perfetto", NULL, &perfetto, NULL },
+                { "--for", NULL, &seconds, NULL },   { "--attach", NULL, &what, &attaches },
+                { NULL, NULL, NULL, NULL },
         };
-        bool given[2] = { false };
         char *servers = NULL;
-        const char *what = take_attached(&argc, argv);
-        int i = options_take_values(argc, argv, flags, given, values, &servers);
-        bool json = given[0], attaches = given[1], converts = svg || perfetto;
+        int i = options_take_values(argc, argv, flags, &json, values, &servers);
+        bool converts = svg || perfetto;
+        const char *file = output ? output : DEFAULT_FILE;
         if (i < 0)
                 return 2;
         if (attaches && i == argc && !ring && !converts) {
@@ -302,14 +347,13 @@ int command_trace(int argc, char **argv)
                 return status;
         }
         /* A program, or a file. */
-        if (attaches || seconds || (i == argc) != converts || (svg && perfetto)) {
+        if (attaches || seconds || (i == argc) != converts || (svg && perfetto) ||
+            (converts && (servers || ring || json))) {
                 mem_free(servers);
                 return command_usage("trace");
         }
-        if (converts) {
-                mem_free(servers);
-                return svg ? draw(svg) : convert_file(perfetto);
-        }
+        if (converts)
+                return svg ? draw(svg, output) : convert_file(perfetto, output);
         int r = ring && !is_ring(ring) ? SP_E_INVAL : run_prepare(servers);
         mem_free(servers);
         return r < 0 ? 2 : trace(argv + i, file, ring, json);
