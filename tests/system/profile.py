@@ -140,6 +140,7 @@ def page(where, *command, path="report.html"):
     file = Path(FOLDER.name) / path
     done = daemon.run([SPANCL, "profile", "--html", str(file), "--", *map(str, command)], where)
     assert done.returncode == 0 and f"the report is in {file}" in done.stderr, done.stderr
+    assert file.stat().st_mode & 0o777 == 0o600, oct(file.stat().st_mode)
     text = file.read_text(encoding="utf-8", errors="strict")
     root = ElementTree.fromstring(text)
     for e in root.iter():
@@ -210,6 +211,19 @@ def a_page_that_cannot_be_written_is_said_first():
     assert done.returncode == 2 and "can't write /no/such/file" in done.stderr and not done.stdout, done
     done = daemon.run([SPANCL, "profile", "--html", "/dev/full", "--", PROGRAM, "3", "1", "0"], "in-process in-process")
     assert done.returncode == 1 and "can't write /dev/full" in done.stderr, done
+    target, link = Path(FOLDER.name) / "target", Path(FOLDER.name) / "link.html"
+    target.write_text("kept")
+    link.symlink_to(target)
+    done = daemon.run([SPANCL, "profile", "--html", str(link), "--", "sh", "-c", "echo ran"], "localhost")
+    assert done.returncode == 2 and f"can't write {link}" in done.stderr and not done.stdout, done
+    assert target.read_text() == "kept"
+
+
+def with_json_beside_the_page_only_that_is_printed():
+    file = Path(FOLDER.name) / "beside.html"
+    done = daemon.run([SPANCL, "profile", "--json", "--html", str(file), "--", PROGRAM, "3", "1", "0"], "in-process in-process")
+    assert done.returncode == 0 and "spancl: " not in done.stderr and "</html>" in file.read_text(), done
+    assert json.loads(done.stderr.splitlines()[-1])["calls"]
 
 
 def status_and_missing_profiles_are_clear():

@@ -431,6 +431,33 @@ static void put_moves(FILE *to, const struct ledger_file *l)
         mem_free(all);
 }
 
+static void put_energy(FILE *to, const struct ledger_file *l)
+{
+        static const char *const titles[] = { "Device", "", "joules" };
+        char joules[32];
+        uint64_t most = 1;
+        if (!l->energy_count)
+                return;
+        for (size_t i = 0; i < l->energy_count; i++)
+                most = l->energies[i].energy_uj > most ? l->energies[i].energy_uj : most;
+        fputs("<h2>Energy</h2>\n<p class=\"dim\">What the program used of devices with a counter, estimated by "
+              "device time.</p>\n",
+              to);
+        begin_table(to, titles, array_size(titles));
+        for (size_t i = 0; i < l->energy_count; i++) {
+                const struct ledger_file_energy *e = &l->energies[i];
+                fputs("<tr>", to);
+                put_name(to, e->name, ledger_server_name(l, e->server));
+                begin_cell(to);
+                put_rect(to, "device", 0, scaled(e->energy_uj, most), 0, 10);
+                end_cell(to);
+                snprintf(joules, sizeof(joules), "%.3f", (double)e->energy_uj / 1e6);
+                put_number(to, "joules", joules);
+                fputs("</tr>\n", to);
+        }
+        end_table(to);
+}
+
 static void put_foot(FILE *to)
 {
         struct date d = date_here(clock_wall_ns());
@@ -453,5 +480,6 @@ void html_write(FILE *to, const struct ledger_file *l, const struct answers *a,
         put_rows(to, l, "Transfers and other commands", a->transfers, a->transfer_count);
         put_waits(to, l);
         put_moves(to, l);
+        put_energy(to, l);
         put_foot(to);
 }

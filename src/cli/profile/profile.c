@@ -42,7 +42,8 @@ static bool write_html(const struct output *o, const struct ledger_file *l, cons
 {
         html_write(o->html, l, a, command);
         if (fflush(o->html) == 0 && !ferror(o->html)) {
-                fprintf(stderr, "spancl: the report is in %s\n", o->html_path);
+                if (!o->json) /* programs read that */
+                        fprintf(stderr, "spancl: the report is in %s\n", o->html_path);
                 return true;
         }
         fprintf(stderr, "spancl: can't write %s: %s\n", o->html_path, strerror(errno));
@@ -85,7 +86,7 @@ static bool report(const char *path, const struct output *o, char *const *comman
 static bool open_html(struct output *o)
 {
         if (o->html_path)
-                o->html = fopen(o->html_path, "we");
+                o->html = file_create_stream(o->html_path);
         if (o->html_path && !o->html)
                 fprintf(stderr, "spancl: can't write %s: %s\n", o->html_path, strerror(errno));
         return !o->html_path || o->html;
@@ -128,7 +129,9 @@ int command_profile(int argc, char **argv)
         if (r < 0 || !open_html(&o))
                 return 2;
         int status = profile(argv + i, &o);
-        if (o.html && fclose(o.html) != 0)
+        if (o.html && fclose(o.html) != 0) {
                 fprintf(stderr, "spancl: can't write %s: %s\n", o.html_path, strerror(errno));
+                status = status ? status : 1;
+        }
         return status;
 }
