@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
 from claims import wait_for  # noqa: E402
 import scrape  # noqa: E402
+from pftrace import PfTrace  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -266,8 +268,8 @@ def the_drivers_library_counts_its_devices():
 def profile_and_trace_tell_the_joules_of_their_program():
     with Metered() as s:
         with tempfile.TemporaryDirectory() as folder:
-            for command in ("profile", "trace"):
-                more = ("--output", f"{folder}/timeline.json") if command == "trace" else ()
+            timeline, page, converted = (f"{folder}/{name}" for name in ("timeline.json", "page.html", "timeline.pftrace"))
+            for command, more in (("profile", ("--html", page)), ("trace", ("--output", timeline))):
                 # The first session has the sensors started, which takes longer than short programs run.
                 wait = s.burner()
                 wait_for(lambda: s.device() is not None, s.log)
@@ -285,7 +287,16 @@ def profile_and_trace_tell_the_joules_of_their_program():
                 told = json.loads(err.splitlines()[-1])["energy"]
                 assert len(told) == 1 and told[0]["device"] == 0 and told[0]["name"], (command, told, err)
                 assert told[0]["server"] == s.where() and 0 < told[0]["joules"] <= 60, (command, told)
+                if command == "profile":
+                    root = ElementTree.parse(page)
+                    assert "Energy" in [h.text for h in root.iter("h2")]
+                    shown = [td.text for td in root.iter("td") if td.get("title") == "joules"]
+                    assert shown == [f"{told[0]['joules']:.3f}"] and told[0]["name"] in "".join(root.getroot().itertext()), shown
                 end(wait)
+            subprocess.run([SPANCL, "trace", "--perfetto", timeline, "-o", converted], check=True)
+            with open(timeline, encoding="utf-8") as f, open(converted, "rb") as g:
+                energy = [args for _, name, _, args in PfTrace(g.read()).instants if name == "energy"]
+                assert energy == json.load(f)["otherData"]["energy"], energy
 
 
 if __name__ == "__main__":

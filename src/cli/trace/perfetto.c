@@ -333,13 +333,13 @@ static struct trace_arg *next_arg(struct trace_event *e)
         return e->arg_count < TRACE_EVENT_ARGS ? &e->args[e->arg_count] : NULL;
 }
 
-/* The error of a server's clock, as an event of its own: there may be hundreds. */
-static void put_clock(struct conversion *c, struct json *j, uint64_t ns)
+/* An element of an array, as an event of its own: there may be hundreds. */
+static void put_element(struct conversion *c, struct json *j, const char *name, uint64_t ns)
 {
         struct trace_event *e = &c->event;
         bool first = true;
         char member[TRACE_EVENT_NAME];
-        snprintf(e->name, sizeof(e->name), "clock");
+        snprintf(e->name, sizeof(e->name), "%s", name);
         e->arg_count = 0;
         if (!trace_value_opens(j))
                 return;
@@ -371,9 +371,12 @@ static void put_other(struct conversion *c)
                 return;
         while (json_member(&j, &first, member, sizeof(member))) {
                 struct trace_arg *a = next_arg(&about);
-                if (!strcmp(member, "clocks") && json_open(&j, '[')) {
+                const char *element = !strcmp(member, "clocks")   ? "clock"
+                                      : !strcmp(member, "energy") ? "energy"
+                                                                  : NULL;
+                if (element && json_open(&j, '[')) {
                         for (one = true; json_element(&j, &one);)
-                                put_clock(c, &j, ns);
+                                put_element(c, &j, element, ns);
                 } else if (a && trace_value_arg(&j, a)) {
                         memcpy(a->name, member, sizeof(a->name));
                         about.arg_count++;
