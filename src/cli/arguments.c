@@ -21,14 +21,15 @@ const struct argument_option argument_options[] = {
         { "--ring", "MIB",
           "keep the newest events in so many MiB, and write a timeline only at SIGUSR2, when a link or a server is "
           "lost, and when a command fails" },
-        { "--attach", "",
-          "record sessions that run already, from their servers: one of them, by the number that `spancl top` shows, or "
-          "all that this user may see of HOST or of the configured servers" },
+        { "--attach", "[SESSION|HOST]",
+          "record sessions that run already, from their servers: one of them, by the number that `spancl top` shows or, "
+          "beside --server, by its program's name; or all that this user may see of HOST or of the configured servers" },
         { "--for", "SECONDS",
-          "end the recording after so long: 10s, 5min or 1h; the default is Ctrl-C" },
-        { "--svg", "FILE", "draw the timeline of this file as SVG on standard output" },
+          "end the recording after so long: 10s, 5min or 1h, at most 24h; the default is Ctrl-C" },
+        { "--svg", "FILE",
+          "draw the timeline of this file as SVG, on standard output or into the file of --output" },
         { "--perfetto", "FILE",
-          "write the timeline of this file in Perfetto's format to standard output" },
+          "write the timeline of this file in Perfetto's format, to standard output or into the file of --output" },
         { "--html", "FILE", "write the report into this file, for browsers, with pictures" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },

@@ -16,7 +16,7 @@ struct argument {
 size_t arguments_of(const char *text, struct argument ret[ARGUMENTS_MAX]);
 
 /* Options of spancl with an explanation; a row without name ends the table. Each option in the
- * arguments of a command is among them. */
+ * arguments of a command is among them. A value that may be missing is in brackets. */
 struct argument_option {
         const char *name, *value, *doc;
 };

@@ -34,7 +34,8 @@ struct option {
         char words[WORDS_MAX]; /* the words of KIND_WORDS, separated by blanks */
         enum kind kind;
         bool repeats;
-        bool general; /* no command is needed before it */
+        bool general;  /* no command is needed before it */
+        bool optional; /* its value may be missing */
 };
 
 struct verb {
@@ -63,9 +64,9 @@ static bool one_of(const char *value, const char *const *names)
 
 static enum kind kind_of(const char *value)
 {
-        static const char *const names[KIND_COUNT][3] = {
+        static const char *const names[KIND_COUNT][4] = {
                 [KIND_WORDS] = { "DOCUMENT" },   [KIND_FILES] = { "FILE", "PATH" },
-                [KIND_DIRS] = { "DIR", "DIRS" }, [KIND_HOSTS] = { "HOST", "S" },
+                [KIND_DIRS] = { "DIR", "DIRS" }, [KIND_HOSTS] = { "HOST", "S", "[SESSION|HOST]" },
                 [KIND_PROGRAM] = { "PROGRAM" },
         };
         for (enum kind k = KIND_WORDS; k < KIND_COUNT; k++)
@@ -111,6 +112,7 @@ static struct option *add_option(struct model *m, const char *name, const char *
         snprintf(o->value, sizeof(o->value), "%s", value);
         take_brief(doc, o->brief);
         o->kind = kind_of(value);
+        o->optional = *value == '[';
         return o;
 }
 
@@ -265,9 +267,14 @@ static const char *const bash_program[] = {
         "        # Behind the options of `run` are a program and its arguments.",
         "        if [ \"$kind\" = program ]; then",
         "                local i=2",
-        "                while [ \"${COMP_WORDS[i]}\" = --server ]; do",
-        "                        [ \"${COMP_WORDS[i + 1]}\" = = ] && i=$((i + 1))",
-        "                        i=$((i + 2))",
+        "                while [ \"$i\" -lt \"$COMP_CWORD\" ] && [[ ${COMP_WORDS[i]} = -?* && ${COMP_WORDS[i]} != -- ]]; do",
+        "                        if [ \"${COMP_WORDS[i + 1]}\" = = ]; then",
+        "                                i=$((i + 3))",
+        "                        elif [[ $valued = *\" ${COMP_WORDS[i]} \"* ]]; then",
+        "                                i=$((i + 2))",
+        "                        else",
+        "                                i=$((i + 1))",
+        "                        fi",
         "                        while [ \"${COMP_WORDS[i]}\" = : ]; do",
         "                                i=$((i + 2))",
         "                        done",
@@ -346,6 +353,16 @@ static void bash_verbs(FILE *to, const struct model *m)
         fputs("                esac\n", to);
 }
 
+/* The options that a value follows; -o is --output. */
+static void bash_valued(FILE *to, const struct model *m)
+{
+        fputs("        local valued=' -o", to);
+        for (size_t i = 0; i < m->option_count; i++)
+                if (*m->options[i].value && !m->options[i].optional)
+                        fprintf(to, " %s", m->options[i].name);
+        fputs(" '\n", to);
+}
+
 static void bash_general(FILE *to, const struct model *m)
 {
         const char *begin = "        local general='";
@@ -369,15 +386,21 @@ void completion_bash(FILE *to, enum completion_program program)
         put_lines(to, m, bash_previous);
         for (size_t i = 0; i < m->option_count; i++) {
                 const struct option *o = &m->options[i];
-                if (*o->value && (o->general || !m->general))
+                if (*o->value && !o->optional && (o->general || !m->general))
                         fprintf(to, "        %s) %swords='%s' ;;\n", o->name, bash_kinds[o->kind],
                                 o->words);
         }
         fputs("        *)\n", to);
         bash_verbs(to, m);
         fputs("                ;;\n        esac\n        COMPREPLY=()\n", to);
-        if (program == COMPLETION_SPANCL)
+        for (size_t i = 0; i < m->option_count; i++)
+                if (m->options[i].optional && !m->general)
+                        fprintf(to, "        [ \"$prev\" = %s ] && %s\n", m->options[i].name,
+                                bash_kinds[m->options[i].kind]);
+        if (program == COMPLETION_SPANCL) {
+                bash_valued(to, m);
                 put_lines(to, m, bash_program);
+        }
         put_lines(to, m, bash_values);
         if (program == COMPLETION_SPANCL)
                 put_lines(to, m, bash_servers);
@@ -429,6 +452,8 @@ static void zsh_option(FILE *to, const struct model *m, const struct option *o)
                 equals ? "=" : "");
         put_quoted(to, o->brief, "\\[]", "'\\''");
         fputc(']', to);
+        if (o->optional)
+                fputc(':', to);
         if (*o->value)
                 zsh_action(to, o);
         else
@@ -513,8 +538,8 @@ static const char *const fish_hosts[] = {
         "# A program and its arguments, behind the options of `run`.",
         "function __spancl_program",
         "        set -l words (string escape -- (commandline -opc)[3..]) (commandline -ct)",
-        "        while string match -qr -- '^(--(server|output|json|ring|attach|for)|-o)' $words[1]",
-        "                contains -- $words[1] --server --output --ring --for -o; and set -e words[1]",
+        "        while string match -qr -- '^(--(server|output|json|ring|html)|-o)' $words[1]",
+        "                contains -- $words[1] --server --output --ring --html -o; and set -e words[1]",
         "                set -e words[1]",
         "        end",
         "        test \"$words[1]\" = --; and set -e words[1]",
@@ -548,13 +573,19 @@ static void fish_option(FILE *to, const struct model *m, const char *condition,
         if (*condition)
                 fprintf(to, " -n '%s'", condition);
         fprintf(to, " -l %s", o->name + 2);
-        if (*o->value) {
+        if (*o->value && !o->optional) {
                 fputs(o->kind == KIND_FILES ? " -r" : " -x", to);
                 fish_values(to, o);
         }
         fputs(" -d '", to);
         put_quoted(to, o->brief, "\\", "\\'");
         fputs("'\n", to);
+        if (!o->optional)
+                return;
+        /* The value is a word of its own. */
+        fprintf(to, "complete -c %s -n 'test (commandline -opc)[-1] = %s'", m->program, o->name);
+        fish_values(to, o);
+        fputc('\n', to);
 }
 
 void completion_fish(FILE *to, enum completion_program program)
