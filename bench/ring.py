@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the flight recorder costs (`spancl trace --ring`): bench_opencl with it and without it, with --times also with
-devices' times, in turn, round after round. Prints medians, and ratios of the medians of runs of the same round. Ends with 0 whatever the figures are, with 1 when a measurement could not be taken."""
+devices' times, in turn, round after round. Prints medians, and ratios of the medians of runs of the same round. Ends with
+0 whatever the figures are, with 1 when a measurement could not be taken."""
 
 import argparse
 import json
