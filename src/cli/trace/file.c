@@ -66,8 +66,7 @@ static uint32_t arg_text(struct trace_file *f, const struct trace_event *e, cons
         return a ? text_number(f, a->text) : 0;
 }
 
-/* Make room for another element. NULL: out of memory, or the limit is reached. */
-static void *room(void *all, size_t count, size_t size, size_t max)
+void *trace_file_room(void *all, size_t count, size_t size, size_t max)
 {
         if (count >= max)
                 return NULL;
@@ -82,7 +81,8 @@ static void put_event(struct trace_file *f, const struct trace_event *e)
                 bool process = !strcmp(e->name, "process_name");
                 if (!process && strcmp(e->name, "thread_name") != 0)
                         return;
-                void *rows = room(f->rows, f->row_count, sizeof(*f->rows), TRACE_FILE_ROWS_MAX);
+                void *rows = trace_file_room(f->rows, f->row_count, sizeof(*f->rows),
+                                             TRACE_FILE_ROWS_MAX);
                 if (!rows)
                         return;
                 f->rows = rows;
@@ -93,7 +93,8 @@ static void put_event(struct trace_file *f, const struct trace_event *e)
                 };
                 return;
         }
-        void *events = room(f->events, f->event_count, sizeof(*f->events), TRACE_FILE_EVENTS_MAX);
+        void *events = trace_file_room(f->events, f->event_count, sizeof(*f->events),
+                                       TRACE_FILE_EVENTS_MAX);
         if (!events) {
                 f->left_out++;
                 return;
@@ -131,7 +132,8 @@ static void take_clock(struct json *j, struct trace_file *f)
                         json_skip(j);
         }
         c.server = text_number(f, name);
-        void *clocks = room(f->clocks, f->clock_count, sizeof(*f->clocks), TRACE_FILE_SERVERS_MAX);
+        void *clocks = trace_file_room(f->clocks, f->clock_count, sizeof(*f->clocks),
+                                       TRACE_FILE_SERVERS_MAX);
         if (!clocks)
                 return;
         f->clocks = clocks;
@@ -157,8 +159,8 @@ static void take_energy(struct json *j, struct trace_file *f)
                         json_skip(j);
                 }
         }
-        void *energies =
-                room(f->energies, f->energy_count, sizeof(*f->energies), TRACE_FILE_SERVERS_MAX);
+        void *energies = trace_file_room(f->energies, f->energy_count, sizeof(*f->energies),
+                                         TRACE_FILE_SERVERS_MAX);
         if (!energies)
                 return;
         f->energies = energies;

@@ -66,6 +66,10 @@ SP_NODISCARD int trace_file_load(const char *path, char **ret_text, size_t *ret_
 SP_NODISCARD int trace_file_parse(const char *text, size_t size, struct trace_file *ret);
 void trace_file_fini(struct trace_file *f);
 
+/* Make room for another element of an array that grows by doubling. Returns the array's new place; NULL: out of memory,
+ * or it has `max` elements. */
+void *trace_file_room(void *all, size_t count, size_t size, size_t max);
+
 /* A text by its number. */
 const char *trace_file_text(const struct trace_file *f, uint32_t number);
 

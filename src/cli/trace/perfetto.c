@@ -121,14 +121,9 @@ enum { TRACK_MARKS = ROWS_MAX + 1, TRACK_COUNTERS };
 
 /* ---- the index ------------------------------------------------------------------------------ */
 
-/* Make room for another element. NULL: out of memory, or the limit is reached. */
 static void *room(void *all, size_t count, size_t size)
 {
-        if (count >= TRACE_FILE_EVENTS_MAX)
-                return NULL;
-        if (count & (count - 1)) /* there is room up to the next power of two */
-                return all;
-        return mem_realloc(all, (count ? 2 * count : 1) * size);
+        return trace_file_room(all, count, size, TRACE_FILE_EVENTS_MAX);
 }
 
 static void take_item(struct conversion *c, const struct trace_event *e, const char *at)
