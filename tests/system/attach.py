@@ -16,9 +16,11 @@ from pathlib import Path
 import claims
 import daemon
 from daemon import BUILD, at, servers
+from listing import Lister
 from security import Place
 from timeline import Timeline
 from told import Told
+from top import top
 
 FOLDER = tempfile.TemporaryDirectory()
 os.chmod(FOLDER.name, 0o777)  # other users record, too
@@ -38,19 +40,6 @@ class Ticker(Told):
     def tick(self, words):
         self.tell(str(words))
         return int(self.line())
-
-
-class Lister(Told):
-    """A program that has a session (lister.c), on a server without a compiler."""
-
-    def __init__(self, where, keys):
-        super().__init__([str(BUILD / "bin/system_lister")], daemon.HANG_S, env=daemon.client_env(where, **keys))
-        self.line()
-        self.tell("0")
-        assert self.line() == "ok"
-        done = subprocess.run([SPANCL, "top", "--once", "--json", "--server", where], stdout=subprocess.PIPE, text=True,
-                              env=daemon.client_env(None, **keys), timeout=daemon.HANG_S, check=True)
-        (self.number,) = [s["worker"] for s in json.loads(done.stdout)["sessions"]]
 
 
 def observers(process):
@@ -101,9 +90,7 @@ def attach(*words, prefix=(), file="none.json", **more):
 
 def sessions(server):
     """The numbers of the processes that have a session of the ticker, the oldest first."""
-    done = subprocess.run([SPANCL, "top", "--once", "--json", "--server", server], stdout=subprocess.PIPE, text=True,
-                          env=daemon.client_env(None), timeout=daemon.HANG_S, check=True)
-    found = json.loads(done.stdout)["sessions"]
+    found = top(BUILD, server, daemon.client_env(None))["sessions"]
     return [s["worker"] for s in sorted(found, key=lambda s: -s["age_ns"]) if s["program"] == "system_ticker"]
 
 
@@ -339,8 +326,10 @@ def keys_decide_for_other_users():
 
         keys, same = paired("first")
         _, other = paired("second")
-        with Lister(where, keys) as program:
-            words = str(program.number), "--server", where
+        with Lister(where, **keys) as program:  # it needs no compiler
+            assert program.use(0) == "ok"
+            number, = (session["worker"] for session in top(BUILD, where, daemon.client_env(None, **keys))["sessions"])
+            words = str(number), "--server", where
             done = attach(*words, prefix=prefix, **other)
             assert done.returncode == 1 and "may observe the sessions of others" in done.stderr, done.stderr
             Recording(*words, prefix=prefix, file="same.json", **same).end()

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
 from servers import Servers  # noqa: E402
+from top import top  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 300  # a watchdog, not a claim about speed
@@ -38,9 +39,7 @@ class Server(Servers):
         return f"127.0.0.1:{self.ports[0]}"
 
     def sessions(self):
-        done = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once", "--json", "--server", self.name()],
-                              text=True, check=True, capture_output=True, timeout=HANG_S)
-        return len(json.loads(done.stdout.splitlines()[0])["sessions"])
+        return len(top(BUILD, self.name())["sessions"])
 
     def becomes_idle(self):
         claims.wait_for(lambda: self.sessions() == 0, "the session does not end")

@@ -19,6 +19,7 @@ from claims import wait_for  # noqa: E402
 import scrape  # noqa: E402
 from pftrace import PfTrace  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
+from top import top  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 600  # a watchdog, not a claim about speed
@@ -82,10 +83,7 @@ class Metered:
         return b
 
     def top(self):
-        done = subprocess.run([SPANCL, "top", "--once", "--json", "--server", self.where()], text=True, check=False,
-                              capture_output=True, timeout=HANG_S, env=self.servers.environment())
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads(done.stdout)
+        return top(BUILD, self.where(), self.servers.environment())
 
     def device(self):
         """The joules of the only device; None: not known."""

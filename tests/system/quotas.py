@@ -19,6 +19,7 @@ import scrape  # noqa: E402
 from claims import wait_for  # noqa: E402
 from security import Place, fails, works  # noqa: E402
 from servers import Servers, native_vendors  # noqa: E402
+from top import top  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 120  # a watchdog, not a claim about speed
@@ -428,9 +429,7 @@ def kernels_wait_when_the_time_of_a_device_is_used_up():
 
 def shares(s, name):
     """A client's use and limits, as the server tells them: by device, and by None of all together."""
-    done = subprocess.run([str(BUILD / "bin/spancl"), "top", "--once", "--json", "--server", s.servers.address(0)], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S, check=False)
-    found = [c for c in json.loads(works(done).stdout)["clients"] if c["client"] == name]
+    found = [c for c in top(BUILD, s.servers.address(0))["clients"] if c["client"] == name]
     return found[0], {d["number"]: d for d in found[0]["devices"]}
 
 
