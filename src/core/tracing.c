@@ -180,9 +180,9 @@ static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)
         journal_view_fini(&w->view);
 }
 
-static bool write_to(struct writing *w, const char *path) REQUIRES(client_held)
+/* `file`: NULL: it can't be opened. */
+static bool write_to(struct writing *w, FILE *file, const char *path) REQUIRES(client_held)
 {
-        FILE *file = fopen(path, "we");
         if (file) {
                 write_all(w, file);
                 bool bad = ferror(file);
@@ -201,7 +201,7 @@ void tracing_dump(struct client *c, const char *reason, unsigned number)
                 return;
         /* The program may end meanwhile, and no file is better than half of one. */
         snprintf(part, sizeof(part), "%s.part", path);
-        if (!write_to(&w, part))
+        if (!write_to(&w, file_create_stream(part), part))
                 return;
         if (file_move(part, path, true))
                 log_warn("client", "the flight recorder has written %s: %s", path, reason);
@@ -217,5 +217,6 @@ void tracing_write(struct client *c)
         if (!recorded || recorder)
                 return;
         struct writing w = { .client = c, .begin_ns = begin_ns };
-        (void)write_to(&w, config_text(CONFIG_trace));
+        const char *path = config_text(CONFIG_trace);
+        (void)write_to(&w, fopen(path, "we"), path); /* it may be a terminal */
 }

@@ -433,6 +433,21 @@ def the_recorder_writes_at_sigusr2_and_goes_on():
         assert "the flight recorder has written" in said, said
 
 
+def the_recorder_follows_no_link_and_writes_for_its_user_alone():
+    with servers(1) as one:
+        r = Recorded(at(one.ports[0]), "plain")
+        target, part = Path(FOLDER.name) / "not-a-timeline", r.path.with_name("ring.json.part")
+        target.write_text("kept")
+        part.symlink_to(target)
+        r.process.send_signal(signal.SIGUSR2)
+        # The second file is written when the first one could not be.
+        claims.wait_for(lambda: r.process.send_signal(signal.SIGUSR2) or len(r.files()) > 1, "no other file")
+        _, said = r.end()
+        assert target.read_text() == "kept" and f"can't write {part}" in said and not r.path.exists(), said
+        written = [path for path in r.path.parent.iterdir() if path != part]
+        assert written and all(path.stat().st_mode & 0o777 == 0o600 for path in written), written
+
+
 def without_a_reason_the_recorder_writes_nothing():
     with servers(1) as one:
         r = Recorded(at(one.ports[0]), "plain")
