@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "loop/link.h"
 #include "os/clock.h"
+#include "os/condition.h"
 #include "os/thread.h"
 #include "session/hello.h"
 
@@ -13,10 +14,14 @@
 
 enum {
         OBSERVERS_MAX = 4,
-        SLICE_MS = 100,   /* how soon a thread notices the session's end */
-        SILENT_S = 30,    /* for an observer that says nothing */
-        FAREWELL_S = 5,   /* for the records of a session that has ended */
+        SLICE_MS = 100, /* how soon a thread notices the session's end */
+        SILENT_S = 30,  /* for an observer that says nothing */
+        LONGEST_S =
+                24 * 60 * 60 + 60, /* for a recording: a minute longer than `--for` can ask for */
+        FAREWELL_SILENT_S = 2,     /* after the session's end, without any byte that is sent */
+        FAREWELL_S = 6,   /* the same in all; END_SECONDS of the worker is the bound for both */
         LAST_REQUEST = 1, /* of an answer that was not asked for */
+        REPLIES_WITH_ANSWER = 64, /* clock_reply messages that may wait behind the records */
 };
 
 struct observer {
@@ -24,26 +29,34 @@ struct observer {
         thread_id thread;
         struct conn *conn; /* until the thread has it */
         atomic_bool done;
+        bool parted; /* it no longer uses the server loop; guarded by observing.lock */
 
         /* The thread's own. */
         struct session *session;
         struct link lanes[SESSION_LANES];
-        uint64_t heard_ns, moved; /* when something last came or went, and how much had then */
-        bool observes, answered;
+        struct silence_clock acks;
+        uint64_t begun_ns;
+        uint64_t heard_ns, moved; /* when bytes last came or went, and how many had then */
+        uint64_t farewell_ns;     /* when its farewell began; 0: it has not */
+        unsigned replies;         /* clock_reply messages since the answer */
+        bool observes, asked, answered;
 };
 
 static struct {
         struct server_loop *loop;
         struct observer all[OBSERVERS_MAX];
         atomic_bool over;
-} observing;
+        struct lock lock;
+        struct condition changed;
+} observing = { .lock = LOCK_INIT };
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
 static int on_clock_query(void *user, const struct wire_clock_query *m)
 {
         struct observer *o = user;
-        if (!session_has_room(o->session)) /* it asks, but does not take the answers */
+        /* It asks, but does not take the answers. Behind the records, which fill the window, a few may wait. */
+        if (!session_has_room(o->session) && (!o->answered || ++o->replies > REPLIES_WITH_ANSWER))
                 return SP_E_LIMIT;
         return session_send(o->session, clock_reply, .time_ns = m->time_ns,
                             .remote_ns = clock_now_ns());
@@ -53,7 +66,7 @@ static int on_trace_start(void *user, const struct wire_trace_start *m)
 {
         struct observer *o = user;
         (void)m;
-        if (o->observes)
+        if (o->observes || o->farewell_ns)
                 return 0;
         int r = server_loop_observe(observing.loop, true);
         o->observes = !r;
@@ -71,10 +84,14 @@ static int answer(struct observer *o, uint64_t request)
                             .threads = bytes_of(info.data, info.size));
 }
 
+/* The session may end while the query is on its way. Then the answer has been sent already. */
 static int on_trace_query(void *user, const struct wire_trace_query *m)
 {
         struct observer *o = user;
-        return o->observes && !o->answered ? answer(o, m->request) : SP_E_PROTO;
+        if (o->asked || (!o->observes && !o->answered))
+                return SP_E_PROTO;
+        o->asked = true;
+        return o->answered ? 0 : answer(o, m->request);
 }
 
 static int on_close(void *user, const struct wire_close *m)
@@ -113,25 +130,63 @@ static const struct session_ops ops = { on_message, on_place, on_arrived };
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-/* Send and receive. False: the observer is gone, or is to go. */
-static bool go_on(struct observer *o, uint64_t *until_ns)
+/* The observer uses the server loop no longer. */
+static void part(struct observer *o)
+{
+        if (o->observes)
+                (void)!server_loop_observe(observing.loop, false);
+        o->observes = false;
+        lock_take(&observing.lock);
+        o->parted = true;
+        lock_release(&observing.lock);
+        condition_broadcast(&observing.changed);
+}
+
+/* Send what there is, unasked. False: the observer has nothing to wait for. */
+static bool begin_farewell(struct observer *o, uint64_t now)
+{
+        bool stays = o->answered || (o->observes && answer(o, LAST_REQUEST) == 0);
+        o->farewell_ns = o->heard_ns = now;
+        part(o);
+        return stays;
+}
+
+/* Has the other host all that was sent? Closing the connection then loses nothing. */
+static bool is_sent(struct observer *o, uint64_t now)
+{
+        return !session_unsent(o->session) && !session_lane_has_pending(o->session, 0) &&
+               conn_silence(o->lanes[0].conn, &o->acks, now) != SILENCE_OWES;
+}
+
+static bool is_late(struct observer *o, uint64_t now)
 {
         const uint64_t second = 1000000000;
+        const struct session_stats *stats = session_get_stats(o->session);
+        uint64_t moved = stats->bytes_sent + (o->farewell_ns ? 0 : stats->bytes_received);
+        if (moved != o->moved)
+                o->heard_ns = now;
+        o->moved = moved;
+        if (o->farewell_ns && now >= o->farewell_ns + FAREWELL_S * second)
+                return true;
+        return now >= o->heard_ns + (o->farewell_ns ? FAREWELL_SILENT_S : SILENT_S) * second;
+}
+
+/* Send and receive. False: the observer is gone, or is to go. */
+static bool go_on(struct observer *o)
+{
         struct link *k = &o->lanes[0];
         uint64_t now = clock_now_ns();
-        if (atomic_load(&observing.over) && *until_ns == UINT64_MAX) {
-                *until_ns = now + FAREWELL_S * second;
-                if (!o->observes || (!o->answered && answer(o, LAST_REQUEST) < 0))
-                        return false;
+        bool ends = atomic_load(&observing.over) ||
+                    now >= o->begun_ns + LONGEST_S * UINT64_C(1000000000);
+        if (is_late(o, now)) {
+                log_info(LOG, o->farewell_ns ? "an observer does not take its records in time"
+                                             : "an observer is silent");
+                return false;
         }
-        const struct session_stats *stats = session_get_stats(o->session);
-        if (stats->bytes_sent + stats->bytes_received != o->moved)
-                o->heard_ns = now;
-        o->moved = stats->bytes_sent + stats->bytes_received;
-        if (now >= *until_ns || now >= o->heard_ns + SILENT_S * second)
+        if (ends && !o->farewell_ns && !begin_farewell(o, now))
                 return false;
         int r = link_flush(k, SIZE_MAX, NULL);
-        if (r < 0 && r != SP_E_AGAIN)
+        if ((r < 0 && r != SP_E_AGAIN) || (o->farewell_ns && is_sent(o, now)))
                 return false;
         (void)!link_wait(o->lanes, SLICE_MS);
         return link_receive(k, LINK_BUDGET, NULL) >= 0;
@@ -140,20 +195,18 @@ static bool go_on(struct observer *o, uint64_t *until_ns)
 static void *observe(void *arg)
 {
         struct observer *o = arg;
-        uint64_t until_ns = UINT64_MAX;
         thread_name("spancl-observe");
-        o->heard_ns = clock_now_ns();
+        o->begun_ns = o->heard_ns = clock_now_ns();
         int r = session_new(&(struct session_params){ .ops = &ops, .user = o }, &o->session);
         if (r < 0)
                 conn_close(o->conn);
         else
                 r = link_up(&o->lanes[0], o->session, 0, o->conn, 0);
-        while (r >= 0 && go_on(o, &until_ns))
+        while (r >= 0 && go_on(o))
                 ;
+        part(o);
         link_down(&o->lanes[0]);
         o->session = session_free(o->session);
-        if (o->observes)
-                (void)!server_loop_observe(observing.loop, false);
         atomic_store(&o->done, true);
         return NULL;
 }
@@ -198,6 +251,8 @@ void observing_begin(struct server_loop *l, struct conn *conn)
                 conn_close(conn);
                 return;
         }
+        if (!observing.loop)
+                condition_init(&observing.changed);
         observing.loop = l;
         o->conn = conn;
         if (thread_start(&o->thread, false, observe, o) < 0) {
@@ -212,7 +267,18 @@ void observing_begin(struct server_loop *l, struct conn *conn)
 void observing_end(void)
 {
         atomic_store(&observing.over, true);
+        lock_take(&observing.lock);
+        for (size_t i = 0; i < OBSERVERS_MAX; i++)
+                while (observing.all[i].used && !observing.all[i].parted)
+                        condition_wait(&observing.changed, &observing.lock);
+        lock_release(&observing.lock);
+}
+
+void observing_wait(void)
+{
         for (size_t i = 0; i < OBSERVERS_MAX; i++)
                 if (observing.all[i].used)
                         thread_join(observing.all[i].thread);
+        if (observing.loop)
+                condition_fini(&observing.changed);
 }

@@ -1,6 +1,7 @@
 /* Observers of the worker's session (docs/TRACING.md, `spancl trace --attach`): connections that the supervisor has
- * admitted. Each has a thread, which has the session recorded, and sends the records when it is asked, or when the
- * session ends. An observer says little (HELLO_ROLE_OBSERVE), gets one answer, and is dropped when it is silent.
+ * admitted. Each has a thread, which has the session recorded, and sends the records when the observer asks for them,
+ * or when the session ends. An observer may send few kinds of messages (HELLO_ROLE_OBSERVE), and gets one answer. The
+ * thread drops an observer that is silent, and ends a recording after 24 hours.
  *
  * One state per process. Only the main thread calls these functions. */
 #ifndef SPANCL_DAEMON_OBSERVING_H
@@ -11,7 +12,11 @@
 /* Take an observer's connection over, whose hello was read. It is refused if there are too many. */
 void observing_begin(struct server_loop *l, struct conn *conn);
 
-/* The session has ended: send each observer what there is, and wait for them for a few seconds. */
+/* The session has ended. Each observer's thread takes the records that there are, and no longer uses the server loop
+ * when this returns. */
 void observing_end(void);
+
+/* After observing_end: wait until each observer has its records or is late, which takes six seconds at most. */
+void observing_wait(void);
 
 #endif

@@ -514,6 +514,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         observing_end();
         dialling_begin(-1);
         w.loop = server_loop_free(w.loop);
+        observing_wait();
         (void)file_close(w.ended_fd);
         check_memory(blocks);
         if (orphan) /* the folder itself stays, for the next spancld */
