@@ -117,7 +117,10 @@ static void serve(struct supervisor *s, struct pending *newest)
                 oldest = served->count > SERVED_MAX ? first(&served->all) : NULL;
         if (!oldest)
                 return;
-        log_info(LOG, "a client that did not take its answer makes room for another one");
+        log_info(LOG,
+                 oldest->query
+                         ? "a query that sessions have not answered makes room for another client"
+                         : "a client that did not take its answer makes room for another one");
         pending_drop(s, oldest);
 }
 
