@@ -16,8 +16,8 @@ static bool may_observe(const struct pending *v, const struct worker *w)
                (is_of_one(v->grant.who) && !strcmp(v->grant.who, w->grant.who));
 }
 
-int observing_find(struct supervisor *s, const struct pending *v, const struct wire_hello *m,
-                   struct worker **ret, const char **ret_text)
+static int find(struct supervisor *s, const struct pending *v, const struct wire_hello *m,
+                struct worker **ret, const char **ret_text)
 {
         struct worker *found = NULL;
         list_each(w, &s->workers, struct worker, link)
@@ -37,8 +37,105 @@ int observing_find(struct supervisor *s, const struct pending *v, const struct w
                 *ret_text = "this server has no such session (any more)";
                 return SP_E_GONE;
         }
-        log_info("audit", "observe worker=%d by=\"%.100s\"", (int)found->pid,
-                 *v->grant.client ? v->grant.client : v->grant.who);
         *ret = found;
         return 0;
+}
+
+static bool drop(struct worker *w, unsigned i)
+{
+        uint8_t number[8];
+        bytes_put_u64(number, w->viewers.observers[i].number);
+        if (w->viewers.observers[i].number &&
+            control_send(w->control, CONTROL_UNOBSERVE, bytes_of(number, 8), -1) < 0) {
+                log_warn(LOG, "worker %d can't be told to drop an observer", (int)w->pid);
+                return false;
+        }
+        w->viewers.observers[i].number = 0;
+        return true;
+}
+
+/* The worker has got the observer's connection. */
+static void begun(struct worker *w, const struct pending *v, uint64_t number)
+{
+        log_info("audit", "observe worker=%d by=\"%.100s\"", (int)w->pid,
+                 *v->grant.client ? v->grant.client : v->grant.who);
+        if (!*v->grant.key)
+                return;
+        unsigned oldest = 0;
+        for (unsigned i = 1; i < WORKER_OBSERVERS; i++)
+                if (w->viewers.observers[i].number < w->viewers.observers[oldest].number)
+                        oldest = i;
+        (void)drop(w, oldest);
+        w->viewers.observers[oldest].number = number;
+        strcpy(w->viewers.observers[oldest].key, v->grant.key);
+}
+
+/* Send the connection to the worker. */
+static int send_to(struct worker *w, struct pending *v, uint64_t number)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        v->state.size = 0;
+        int r = conn_export(v->conn, &v->state);
+        if (!r)
+                r = buf_put(&out, v->hello.data, v->hello.size);
+        if (!r)
+                r = buf_put_u64(&out, number);
+        if (!r)
+                r = buf_put(&out, v->state.data, v->state.size);
+        if (!r)
+                r = control_send(w->control, CONTROL_OBSERVER, bytes_of(out.data, out.size),
+                                 v->conn->fd);
+        if (out.data)
+                explicit_bzero(out.data, out.size);
+        w->gone |= r == SP_E_LINK;
+        return r;
+}
+
+int observing_admit(struct supervisor *s, struct pending *v, const struct wire_hello *m,
+                    const char **ret_text)
+{
+        struct worker *w;
+        int r = find(s, v, m, &w, ret_text);
+        if (r < 0)
+                return r;
+        r = send_to(w, v, ++s->arrivals.observers);
+        switch (r) {
+        case 0:
+                begun(w, v, s->arrivals.observers);
+                return 0;
+        case SP_E_LINK:
+                *ret_text = "the session has ended";
+                return SP_E_GONE;
+        case SP_E_BUSY:
+                *ret_text = "more was said before the hello was answered";
+                return SP_E_PROTO;
+        case SP_E_AGAIN:
+                *ret_text = "the session takes no observer now: its worker does not keep up";
+                return SP_E_LIMIT;
+        default:
+                *ret_text = "this server can't hand the observer to the session";
+                return r;
+        }
+}
+
+void observing_expire(struct worker *w, const char *list)
+{
+        for (unsigned i = 0; i < WORKER_OBSERVERS; i++) {
+                uint8_t key[CRYPTO_FINGERPRINT];
+                struct keys_entry e;
+                if (!w->viewers.observers[i].number ||
+                    !keys_unhex(w->viewers.observers[i].key, key) ||
+                    (list && keys_find(list, key, NULL, &e)))
+                        continue;
+                if (drop(w, i))
+                        log_info(LOG, "worker %d drops an observer: its key was removed",
+                                 (int)w->pid);
+        }
+}
+
+void observing_rekeyed(struct worker *w, const struct gate_grant *grant)
+{
+        for (unsigned i = 0; i < WORKER_OBSERVERS; i++)
+                if (!strcmp(w->viewers.observers[i].key, grant->was))
+                        strcpy(w->viewers.observers[i].key, grant->key);
 }

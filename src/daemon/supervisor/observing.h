@@ -5,10 +5,18 @@
 
 #include "daemon/supervisor/supervising.h"
 
-/* Find the worker of the session that the admitted connection wants to observe. SP_E_GONE: there is no such session;
- * SP_E_AUTH: it may not. Both come with a static text for the client. */
-SP_NODISCARD int observing_find(struct supervisor *s, const struct pending *v,
-                                const struct wire_hello *m, struct worker **ret,
-                                const char **ret_text);
+/* Hand the admitted connection to the worker of the session that it wants to observe. Write the audit line, and
+ * remember the observer's key. Of each session the supervisor knows the newest eight observers that have a key; the
+ * worker drops older ones. Errors, each with a static text for the client: SP_E_AUTH: it may not observe the session;
+ * SP_E_GONE: there is no such session (any more); SP_E_LIMIT: the worker does not keep up; SP_E_PROTO: bytes came
+ * behind the hello; SP_E_NOMEM. */
+SP_NODISCARD int observing_admit(struct supervisor *s, struct pending *v,
+                                 const struct wire_hello *m, const char **ret_text);
+
+/* The list of clients has changed; NULL: there is none. The worker drops the observers whose keys are not in it. */
+void observing_expire(struct worker *w, const char *list);
+
+/* The client of this grant has replaced its key: its observers go on under the new one. */
+void observing_rekeyed(struct worker *w, const struct gate_grant *grant);
 
 #endif

@@ -194,8 +194,8 @@ static bool send_answer(struct pending *v, const struct buf *b)
 static uint64_t *query_slot(struct worker *w, uint64_t query)
 {
         for (int i = 0; i < WORKER_QUERIES; i++)
-                if (w->queries[i] == query)
-                        return &w->queries[i];
+                if (w->viewers.queries[i] == query)
+                        return &w->viewers.queries[i];
         return NULL;
 }
 
@@ -279,8 +279,8 @@ static void query_answered(struct supervisor *s, uint64_t *slot, bool missed)
 void pending_worker_ended(struct supervisor *s, struct worker *w)
 {
         for (int i = 0; i < WORKER_QUERIES; i++)
-                if (w->queries[i])
-                        query_answered(s, &w->queries[i], false);
+                if (w->viewers.queries[i])
+                        query_answered(s, &w->viewers.queries[i], false);
 }
 
 /* The worker has sent its last answer to this query. It answers in order, so it could not send those
@@ -288,8 +288,8 @@ void pending_worker_ended(struct supervisor *s, struct worker *w)
 static void pass_last(struct supervisor *s, struct worker *w, uint64_t query)
 {
         for (int i = 0; i < WORKER_QUERIES; i++)
-                if (w->queries[i] && w->queries[i] <= query)
-                        query_answered(s, &w->queries[i], w->queries[i] < query);
+                if (w->viewers.queries[i] && w->viewers.queries[i] <= query)
+                        query_answered(s, &w->viewers.queries[i], w->viewers.queries[i] < query);
 }
 
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c)
@@ -344,8 +344,7 @@ uint64_t pending_query(struct supervisor *s, int fd, uint64_t before)
 /* ---- routing ------------------------------------------------------------------------------------ */
 
 /* Hand the connection to the worker. False: the worker is gone. */
-static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w,
-                      enum control_kind kind)
+static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
 {
         auto_clean(buf_fini) struct buf both = { 0 };
         int r = buf_put(&both, v->hello.data, v->hello.size);
@@ -356,7 +355,8 @@ static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w,
         if (!r)
                 r = buf_put(&both, v->state.data, v->state.size);
         if (!r)
-                r = control_send(w->control, kind, bytes_of(both.data, both.size), v->conn->fd);
+                r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
+                                 v->conn->fd);
         if (both.data)
                 explicit_bzero(both.data, both.size);
         if (r < 0)
@@ -416,16 +416,12 @@ static void drain_for(struct supervisor *s, struct pending *v, uint64_t version)
 /* Hand the connection to the worker whose session it may observe. */
 static void observe(struct supervisor *s, struct pending *v, const struct wire_hello *m)
 {
-        struct worker *w;
-        const char *text = "the session has ended";
-        int r = observing_find(s, v, m, &w, &text);
-        v->state.size = 0;
-        if (!r)
-                r = conn_export(v->conn, &v->state);
-        if (!r && !hand_over(s, v, w, CONTROL_OBSERVER))
-                r = SP_E_GONE;
+        const char *text;
+        int r = observing_admit(s, v, m, &text);
         if (r < 0)
                 refuse(s, v, r, text);
+        else
+                supervisor_unwatch(s, v->conn->fd); /* else the event would outlive our close */
 }
 
 /* ROUTED: the caller may drop the pending connection. ROUTED_KEPT: an event or an answer goes on with it. */
@@ -508,7 +504,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 return ROUTED;
         }
         struct worker *w = workers_find(s, m.session_hi, m.session_lo);
-        if (w && hand_over(s, v, w, CONTROL_CONNECTION))
+        if (w && hand_over(s, v, w))
                 return ROUTED;
         if (m.role || m.lane || m.next_seq || m.generation) {
                 const char *why = workers_why_ended(s, m.session_hi, m.session_lo);
@@ -539,7 +535,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
                 else if (r < 0) {
                         refuse(s, v, r, "this server can't count the session; see its log");
                         return ROUTED;
-                } else if (hand_over(s, v, w, CONTROL_CONNECTION))
+                } else if (hand_over(s, v, w))
                         break;
                 else
                         accounts_end(s, w, 0);

@@ -64,7 +64,7 @@ struct pending {
         } telling;
 };
 
-enum { WORKER_QUERIES = 8 };
+enum { WORKER_QUERIES = 8, WORKER_OBSERVERS = 8 };
 
 enum worker_state {
         WORKER_WARMING,
@@ -122,9 +122,17 @@ struct worker {
                 uint64_t due_ns;   /* when its packets would have come at their rate */
                 uint64_t again_ns; /* it sends too much: when to receive again; 0: now */
         } hearing;
-        /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
-         * a query is gone, so that a worker that does not read has few queries in its socket. */
-        uint64_t queries[WORKER_QUERIES];
+        /* Connections of others that are about its session. */
+        struct {
+                /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
+                 * a query is gone, so that a worker that does not read has few queries in its socket. */
+                uint64_t queries[WORKER_QUERIES];
+                /* The newest observers that have shown a key (observing.h). */
+                struct {
+                        uint64_t number; /* 0: unused */
+                        char key[KEYS_HEX + 1];
+                } observers[WORKER_OBSERVERS];
+        } viewers;
         uint64_t measured;      /* its number at the meter; 0: not measured */
         uint64_t control_inode; /* of the worker's end */
         bool open;              /* the meter may inspect it */
@@ -251,6 +259,7 @@ struct supervisor {
                 struct list dead;            /* to be freed once the events at hand are done */
                 uint64_t accept_ns;          /* when to accept again; UINT64_MAX: accepting */
                 uint64_t queries;            /* number of the newest statistics query */
+                uint64_t observers;          /* number of the newest observer */
                 unsigned rate_per_s;         /* 0: no limit */
                 struct rate rate;
         } arrivals;

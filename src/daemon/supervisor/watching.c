@@ -1,9 +1,11 @@
 #include "daemon/supervisor/watching.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "daemon/supervisor/observing.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/workers.h"
 #include "os/clock.h"
@@ -70,6 +72,8 @@ void clients_expire(struct supervisor *s, uint64_t now_ns)
         {
                 uint8_t key[CRYPTO_FINGERPRINT];
                 struct keys_entry e;
+                if (w->state == WORKER_BUSY && !w->gone)
+                        observing_expire(w, r < 0 ? NULL : list);
                 if (w->state == WORKER_BUSY && !w->gone && keys_unhex(w->grant.key, key) &&
                     (r < 0 || !keys_find(list, key, NULL, &e)))
                         worker_over(s, w,
@@ -81,9 +85,14 @@ void clients_expire(struct supervisor *s, uint64_t now_ns)
 
 void clients_rekeyed(struct supervisor *s, const struct gate_grant *grant)
 {
+        char was[GATE_WHO_MAX];
+        snprintf(was, sizeof(was), "key %s", grant->was);
         list_each(w, &s->workers, struct worker, link)
         {
                 if (!strcmp(w->grant.key, grant->was))
                         strcpy(w->grant.key, grant->key);
+                if (!strcmp(w->grant.who, was))
+                        strcpy(w->grant.who, grant->who);
+                observing_rekeyed(w, grant);
         }
 }

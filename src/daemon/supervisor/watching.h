@@ -13,10 +13,10 @@ void clients_unwatch(struct supervisor *s);
 /* A file of the folder has changed. */
 void clients_changed(struct supervisor *s);
 
-/* Once the changes are over, end the sessions whose client is not in the list any more. */
+/* Once the changes are over, end the sessions and recordings whose client is not in the list any more. */
 void clients_expire(struct supervisor *s, uint64_t now_ns);
 
-/* The client of this grant has replaced its key in the list: its sessions go on under the new one. */
+/* The client of this grant has replaced its key in the list: its sessions and observers go on under the new one. */
 void clients_rekeyed(struct supervisor *s, const struct gate_grant *grant);
 
 #endif

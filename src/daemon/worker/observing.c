@@ -26,9 +26,10 @@ enum {
 
 struct observer {
         bool used;
+        uint64_t number; /* the supervisor's */
         thread_id thread;
         struct conn *conn; /* until the thread has it */
-        atomic_bool done;
+        atomic_bool dropped, done;
         bool parted; /* it no longer uses the server loop; guarded by observing.lock */
 
         /* The thread's own. */
@@ -178,6 +179,8 @@ static bool go_on(struct observer *o)
         uint64_t now = clock_now_ns();
         bool ends = atomic_load(&observing.over) ||
                     now >= o->begun_ns + LONGEST_S * UINT64_C(1000000000);
+        if (atomic_load(&o->dropped))
+                return false;
         if (is_late(o, now)) {
                 log_info(LOG, o->farewell_ns ? "an observer does not take its records in time"
                                              : "an observer is silent");
@@ -242,7 +245,7 @@ static struct observer *free_place(void)
         return found;
 }
 
-void observing_begin(struct server_loop *l, struct conn *conn)
+void observing_begin(struct server_loop *l, struct conn *conn, uint64_t number)
 {
         struct observer *o = free_place();
         int r = o ? reply(conn, 0, "")
@@ -255,6 +258,7 @@ void observing_begin(struct server_loop *l, struct conn *conn)
                 condition_init(&observing.changed);
         observing.loop = l;
         o->conn = conn;
+        o->number = number;
         if (thread_start(&o->thread, false, observe, o) < 0) {
                 log_warn(LOG, "no thread can be started for an observer");
                 conn_close(conn);
@@ -262,6 +266,13 @@ void observing_begin(struct server_loop *l, struct conn *conn)
         }
         o->used = true;
         log_info(LOG, "an observer has the session recorded");
+}
+
+void observing_drop(uint64_t number)
+{
+        for (size_t i = 0; i < OBSERVERS_MAX; i++)
+                if (observing.all[i].used && observing.all[i].number == number)
+                        atomic_store(&observing.all[i].dropped, true);
 }
 
 void observing_end(void)

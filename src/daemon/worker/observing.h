@@ -9,8 +9,12 @@
 
 #include "loop/server_loop.h"
 
-/* Take an observer's connection over, whose hello was read. It is refused if there are too many. */
-void observing_begin(struct server_loop *l, struct conn *conn);
+/* Take an observer's connection over, whose hello was read. `number` is the supervisor's for this observer. The
+ * connection is refused if there are too many. */
+void observing_begin(struct server_loop *l, struct conn *conn, uint64_t number);
+
+/* Drop the observers that have the number, without their records: the client's key was removed. */
+void observing_drop(uint64_t number);
 
 /* The session has ended. Each observer's thread takes the records that there are, and no longer uses the server loop
  * when this returns. */

@@ -349,7 +349,7 @@ static void take_observer(struct worker *w, struct control *c)
 {
         struct conn *conn;
         int hello = hello_size(bytes_of(c->data, c->size));
-        size_t state = (hello > 0 ? (size_t)hello : c->size) + KEYS_HEX + sizeof(w->local_path);
+        size_t number = hello > 0 ? (size_t)hello : c->size, state = number + WORD;
         if (!w->attached || c->fd < 0 || state > c->size) {
                 control_drop(c);
                 return;
@@ -357,7 +357,7 @@ static void take_observer(struct worker *w, struct control *c)
         if (conn_import(c->fd, bytes_of(c->data + state, c->size - state), &conn) < 0)
                 log_warn(LOG, "an observer's connection was lost on its way here");
         else
-                observing_begin(w->loop, conn);
+                observing_begin(w->loop, conn, bytes_get_u64(c->data + number));
         explicit_bzero(c, sizeof(*c));
 }
 
@@ -401,6 +401,10 @@ static bool obey(struct worker *w)
         }
         case CONTROL_OBSERVER:
                 take_observer(w, &c);
+                break;
+        case CONTROL_UNOBSERVE:
+                if (c.size == WORD)
+                        observing_drop(bytes_get_u64(c.data));
                 break;
         case CONTROL_STATS:
                 if (c.size != sizeof(uint64_t) || send_links(w, bytes_get_u64(c.data)) < 0)
