@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ FOLDER = tempfile.TemporaryDirectory()
 os.chmod(FOLDER.name, 0o777)  # other users record, too
 SPANCL, TICKER = str(BUILD / "bin/spancl"), str(BUILD / "bin/system_ticker")
 LAUNCHES = 40
+BAD_OBSERVER = str(BUILD / "bin/system_bad_observer")
 NOBODY = 65534
 OBSERVER = "spancl-observe"  # the name of a worker's thread
 
@@ -99,7 +101,7 @@ def public_socket():
     """A Unix socket for all users."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        with servers(1, "--socket", f"{folder}/socket", "--socket-users", "any") as s:
+        with servers(1, "--socket", f"{folder}/socket", "--socket-users", "any", "--log", "info") as s:
             yield s, f"unix:{folder}/socket"
 
 
@@ -336,6 +338,47 @@ def keys_decide_for_other_users():
             listed = (p.server / "clients").read_text().splitlines()
             (p.server / "clients").write_text("\n".join([*listed[:-1], listed[-1] + " own"]) + "\n")
             Recording(*words, prefix=prefix, file="own.json", **other).end()
+
+            # A key that is removed records no longer; that of another client does.
+            mine = Recording(*words, prefix=prefix, file="same.json", **same)
+            removed = Recording(*words, prefix=prefix, file="removed.json", **other)
+            (p.server / "clients").write_text("\n".join(listed[:-1]) + "\n")
+            _, said = removed.process.communicate(timeout=daemon.HANG_S)
+            assert removed.process.returncode == 1 and "is lost, with what it had recorded" in said, said
+            assert "drops an observer: its key was removed" in s.log_text()
+            mine.end()
+            program.leave()
+    return None
+
+
+def a_client_with_a_new_key_observes_the_session_of_its_old_one():
+    if os.geteuid():
+        return "skipped: it takes two users"
+    prefix = ("setpriv", f"--reuid={NOBODY}", "--clear-groups")
+    os.chmod(FOLDER.name, 0o777)
+    with Place() as p, p.spancld("--log", "info") as s:
+        os.chmod(p.folder.name, 0o755)
+        where = f"tls:localhost:{s.ports[0]}"
+        theirs = Path(p.folder.name) / "theirs"
+        p.pair(s.ports[0])
+
+        def keys_of_other_user():
+            """The keys as they are now, for a user that may observe nothing but by its key."""
+            shutil.rmtree(theirs, ignore_errors=True)
+            shutil.copytree(p.client, theirs)
+            for path in theirs, *theirs.iterdir():
+                os.chown(path, NOBODY, NOBODY)
+            return {"SPANCL_KEYS": str(theirs)}
+
+        with Lister(where, {"SPANCL_KEYS": str(p.client)}) as program:
+            words = str(program.number), "--server", where
+            before = Recording(*words, prefix=prefix, file="before.json", **keys_of_other_user())
+            assert p.spancl("pair", "--rotate").returncode == 0
+            assert p.ping(s.ports[0]).returncode == 0
+            # The new key is in the list now, and the old one is not.
+            Recording(*words, prefix=prefix, file="after.json", **keys_of_other_user()).end()
+            before.end()
+            assert "drops an observer" not in s.log_text(), s.log_text()
             program.leave()
     return None
 
@@ -371,6 +414,117 @@ def an_observer_that_goes_away_is_forgotten():
         claims.wait_for(lambda: observers(number) == 0, "observers stay")
         assert program.tick(LAUNCHES) == LAUNCHES
         program.leave()
+
+
+class BadObserver(Told):
+    """An observer that keeps its connection and does no more (bad_observer.c)."""
+
+    def __init__(self, server, number, way):
+        super().__init__([BAD_OBSERVER, server, str(number), way], daemon.HANG_S,
+                         env=daemon.client_env(None))
+        self.said = self.line()
+
+
+def threads(number):
+    return len(os.listdir(f"/proc/{number}/task"))
+
+
+def resident_kib(number):
+    (line,) = [line for line in Path(f"/proc/{number}/status").read_text().splitlines() if line.startswith("VmRSS:")]
+    return int(line.split()[1])
+
+
+def hostile_observers_are_dropped_and_the_session_goes_on():
+    if not os.path.exists(BAD_OBSERVER):
+        return "skipped: no cmocka"
+    with public_socket() as (s, where), Ticker(where) as program:
+        number, count = sessions(where)[0], 0
+        before = threads(number)
+        for way in ("query first", "query twice", "foreign", "inline data", "bulk frame", "garbage", "flood"):
+            for _ in range(5):  # more than there are places
+                done = subprocess.run([BAD_OBSERVER, where, str(number), way], text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=daemon.HANG_S,
+                                      check=False, env=daemon.client_env(None))
+                assert done.stdout == "ended\n" and done.returncode == 0, (way, done)
+                claims.wait_for(lambda: threads(number) == before, f"{way}: its place stays taken")
+                count += LAUNCHES
+                assert program.tick(LAUNCHES) == count, way
+        t, _ = Recording(where).end()
+        assert t.other["attached"] == 1
+        program.leave()
+    return None
+
+
+def an_observer_that_reads_nothing_takes_bounded_memory():
+    if not os.path.exists(BAD_OBSERVER) or BUILD.name in ("asan", "tsan"):
+        return "skipped: no cmocka, or a sanitizer's own memory is most of it"
+    with public_socket() as (s, where), Ticker(where) as program:
+        number = sessions(where)[0]
+        Recording(where).end()  # the rings of records are there from now on
+        before = resident_kib(number)
+        for _ in range(20):
+            subprocess.run([BAD_OBSERVER, where, str(number), "flood"], stdout=subprocess.PIPE,
+                           timeout=daemon.HANG_S, check=True, env=daemon.client_env(None))
+        assert program.tick(LAUNCHES) == LAUNCHES
+        # The window is 4 MiB. 20 floods have asked for 20 times as much.
+        assert resident_kib(number) - before < 20 << 10, (before, resident_kib(number))
+        program.leave()
+    return None
+
+
+def a_deaf_observer_delays_the_end_by_its_bound_only():
+    """More records than the socket's buffers hold wait for an observer that reads nothing."""
+    if not os.path.exists(BAD_OBSERVER):
+        return "skipped: no cmocka"
+    with public_socket() as (s, where), Ticker(where) as program:
+        number = sessions(where)[0]
+        with BadObserver(where, number, "deaf"):
+            program.tick(3000)
+            program.leave()
+            claims.wait_for(lambda: not os.path.exists(f"/proc/{number}"), "the worker stays")
+        assert "an observer does not take its records in time" in s.log_text(), s.log_text()
+        with Ticker(where) as other:
+            assert other.tick(LAUNCHES) == LAUNCHES
+            other.leave()
+    return None
+
+
+def silent_observers_take_places_only():
+    if not os.path.exists(BAD_OBSERVER):
+        return "skipped: no cmocka"
+    with public_socket() as (s, where), Ticker(where) as program:
+        number = sessions(where)[0]
+        before = threads(number)
+        with BadObserver(where, number, "silent"), BadObserver(where, number, "deaf"):
+            halves = [socket.create_connection(("127.0.0.1", s.ports[0])) for _ in range(8)]
+            for i, half in enumerate(halves):
+                half.sendall((b"SPANCL\r\n" + (64).to_bytes(4, "little") + b"\x01" + bytes(30))[:8 + 4 * i])
+            assert program.tick(LAUNCHES) == LAUNCHES
+            Recording(where).end()
+            for half in halves:
+                half.close()
+        claims.wait_for(lambda: threads(number) == before, "their places stay taken")
+        assert program.tick(LAUNCHES) == 2 * LAUNCHES
+        program.leave()
+    return None
+
+
+def observers_that_stay_do_not_hold_up_the_end():
+    """One has its records, one does not read them, one never asked for any."""
+    if not os.path.exists(BAD_OBSERVER):
+        return "skipped: no cmocka"
+    with public_socket() as (s, where), Ticker(where) as program:
+        number = sessions(where)[0]
+        with BadObserver(where, number, "stays") as one, BadObserver(where, number, "deaf"), \
+                BadObserver(where, number, "silent"):
+            assert one.said == "answered"
+            program.tick(LAUNCHES)
+            program.leave()
+            claims.wait_for(lambda: not os.path.exists(f"/proc/{number}"), "the worker stays")
+        # The records lie in the sockets' buffers, so no farewell took its whole time.
+        assert s.log_text().count("an observer has the session recorded") == 3, s.log_text()
+        assert "does not take its records in time" not in s.log_text(), s.log_text()
+    return None
 
 
 if __name__ == "__main__":
