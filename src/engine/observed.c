@@ -5,12 +5,14 @@
 
 #include "base/mem.h"
 #include "engine/command/command.h"
+#include "engine/command/recording.h"
 #include "engine/object.h"
 #include "engine/tracing.h"
 
 enum {
         OBSERVED_MAX = 1 << 14, /* commands */
         NAME_SIZE = 64,
+        EARLIER = 1, /* as a time of submission: before the recording */
 };
 
 struct observed_command {
@@ -56,8 +58,11 @@ static uint64_t now(struct engine *e)
 void engine_observed_submit(struct command *c)
 {
         struct engine *e = c->queue->object.engine;
-        if (e->observed.ring && !c->submission.observed_ns)
-                c->submission.observed_ns = now(e);
+        struct batch *b = c->batch;
+        if (!c->submission.observed_ns)
+                c->submission.observed_ns = e->observed.ring ? now(e) : EARLIER;
+        if (b && c != b->first && !b->observed_ns)
+                b->observed_ns = c->submission.observed_ns;
 }
 
 static const char *name_of(const struct command *c, bool run)
@@ -103,16 +108,14 @@ static uint64_t bytes_of_transfer(const struct backend_command *n)
         }
 }
 
-/* The times of a command as this server sees them. False: it was submitted before somebody observed. */
-static bool guess(const struct command *c, struct backend_times *ret)
+/* The times of a command as this server sees them, from `begin` on, when it was submitted. */
+static void guess(const struct command *c, uint64_t begin, struct backend_times *ret)
 {
         struct queue *q = c->queue;
-        uint64_t begin = c->submission.observed_ns;
         *ret = (struct backend_times){ begin, begin, now(q->object.engine) };
         if (q->in_order && q->observed_ns > begin)
                 ret->start_ns = q->observed_ns;
         q->observed_ns = ret->end_ns;
-        return begin != 0;
 }
 
 void engine_observed_complete(const struct command *c, const struct backend_times *t, bool run)
@@ -123,10 +126,17 @@ void engine_observed_complete(const struct command *c, const struct backend_time
         bool known = t && t->end_ns;
         if (!o->ring || !c->event || !c->event->id)
                 return;
-        if (!known && !guess(c, &guessed)) {
-                o->untimed++;
+        uint64_t begin = run ? c->batch->observed_ns : c->submission.observed_ns;
+        if (!known && begin <= EARLIER) {
+                /* Without a submission a marker had nothing to wait for, or the command failed: nothing ran. A
+                 * write's bytes came into the buffer all the same. */
+                if (begin) /* a later command of an in-order queue begins now */
+                        c->queue->observed_ns = now(c->queue->object.engine);
+                o->untimed += begin || (c->submission.transfer && c->outcome.status >= 0);
                 return;
         }
+        if (!known)
+                guess(c, begin, &guessed);
         t = known ? t : &guessed;
         unsigned dims = !run && n->op == BACKEND_KERNEL ? n->dims : 0;
         struct observed_command *m = &o->ring[o->ever++ % OBSERVED_MAX];
@@ -138,7 +148,8 @@ void engine_observed_complete(const struct command *c, const struct backend_time
                         [INFO_TRACE_COMMAND_DIMS] = dims,
                         [INFO_TRACE_COMMAND_FLAGS] =
                                 (c->queue->in_order ? TRACE_COMMAND_IN_ORDER : 0) |
-                                (known ? 0 : TRACE_COMMAND_BY_SERVER),
+                                (known ? 0 : TRACE_COMMAND_BY_SERVER) |
+                                (c->outcome.status < 0 ? TRACE_COMMAND_FAILED : 0),
                         [INFO_TRACE_COMMAND_BYTES] = run ? 0 : bytes_of_transfer(n),
                         [INFO_TRACE_COMMAND_SUBMIT] = t->submit_ns,
                         [INFO_TRACE_COMMAND_START] = t->start_ns,

@@ -1,5 +1,5 @@
 /* The commands of a session that an observer sees (docs/TRACING.md, --attach): the newest ones with their names, sizes
- * and the devices' own times, in bounded memory. Kept only while somebody observes. Guarded by the engine's lock. */
+ * and the devices' own times, in bounded memory. Kept only while there are observers. Guarded by the engine's lock. */
 #ifndef SPANCL_ENGINE_OBSERVED_H
 #define SPANCL_ENGINE_OBSERVED_H
 
@@ -16,13 +16,13 @@ struct observed_command;
 
 struct engine_observed {
         unsigned observers;
-        struct observed_command *ring; /* NULL: nobody observes */
+        struct observed_command *ring; /* NULL: there is no observer */
         uint64_t ever;                 /* commands put into the ring */
-        uint64_t untimed;              /* commands without any times, since somebody observes */
+        uint64_t untimed;              /* commands that ran, at times that are not known */
 };
 
-/* Does somebody observe? Then every command's completion is reported, and queues that are created record times,
- * although the client did not ask for them. */
+/* Return true while there are observers. Then every command's completion is reported, and queues that are created
+ * record times, although the client did not ask for them. */
 bool engine_is_observed(const struct engine *e) REQUIRES(engine_held);
 
 /* A part of a command is submitted. */
@@ -30,7 +30,7 @@ void engine_observed_submit(struct command *c) REQUIRES(engine_held);
 
 /* A command completes. `times`: of its device; NULL: they are not known. Then this server's are taken: from the
  * submission, or in an in-order queue the completion of the one before, until now. `run`: it is a whole command
- * buffer. */
+ * buffer, from its first command's submission on. A command that was never submitted is left out. */
 void engine_observed_complete(const struct command *c, const struct backend_times *times, bool run)
         REQUIRES(engine_held);
 

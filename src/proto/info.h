@@ -178,6 +178,7 @@ enum info_trace_flags {
         TRACE_COMMAND_BY_SERVER =
                 1
                 << 1, /* the times are those at which the server submitted it and noticed its end */
+        TRACE_COMMAND_FAILED = 1 << 2,
 };
 
 enum info_health_state {

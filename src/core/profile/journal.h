@@ -18,7 +18,7 @@ struct journal_command {
         uint64_t global[3], local[3];
         uint32_t server, device;
         uint8_t dims; /* 0: it is no launch */
-        bool in_order;
+        bool in_order, failed;
         bool by_server; /* the times are those at which the server submitted it, and noticed its end */
         char name[JOURNAL_NAME];
 };

@@ -57,13 +57,19 @@ static void put_queue(struct timeline *out, const char *device, unsigned process
 static void put_command(struct timeline *out, unsigned process, uint64_t thread, uint64_t begin_ns,
                         const struct journal_command *j)
 {
-        const char *kind = j->dims ? "kernel" : j->bytes ? "transfer" : "other";
+        /* Figures of kernels and transfers have only those that succeeded. */
+        const char *kind = j->failed  ? "other"
+                           : j->dims  ? "kernel"
+                           : j->bytes ? "transfer"
+                                      : "other";
         timeline_slice(out, process, thread, begin_ns, j->end_ns, kind, j->name);
         timeline_arg(out, "event", j->id);
         put_sizes(out, "global", j->global, j->dims);
         put_sizes(out, "local", j->local, j->dims);
-        if (j->bytes)
+        if (j->bytes && !j->failed)
                 queue_rows_put_rate(out, j->bytes, j->end_ns - begin_ns);
+        if (j->failed)
+                timeline_arg(out, "failed", 1);
         if (j->submit_ns && j->submit_ns < j->start_ns)
                 timeline_arg(out, "queued_ns", j->start_ns - j->submit_ns);
         if (j->by_server)

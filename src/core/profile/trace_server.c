@@ -127,6 +127,7 @@ static bool take_command(struct trace_server *s, struct bytes block, struct jour
                                   : UINT32_MAX,
                 .dims = f[INFO_TRACE_COMMAND_DIMS] <= 3 ? (uint8_t)f[INFO_TRACE_COMMAND_DIMS] : 0,
                 .in_order = f[INFO_TRACE_COMMAND_FLAGS] & TRACE_COMMAND_IN_ORDER,
+                .failed = f[INFO_TRACE_COMMAND_FLAGS] & TRACE_COMMAND_FAILED,
                 .by_server = f[INFO_TRACE_COMMAND_FLAGS] & TRACE_COMMAND_BY_SERVER,
         };
         for (size_t i = 0; i < 3; i++) {

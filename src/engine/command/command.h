@@ -60,7 +60,7 @@ struct command_submission {
         uint64_t sent;              /* read, write: bytes submitted, part by part */
         uint64_t parts;             /* read, write: complete ones */
         struct backend_event *last; /* of the part submitted last */
-        uint64_t observed_ns;       /* of the first part (engine/observed.h); 0: not known */
+        uint64_t observed_ns; /* of the first part (engine/observed.h); 0: none was submitted */
 };
 
 /* Its result, and the commands whose completion is noticed with it. */

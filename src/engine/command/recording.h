@@ -42,6 +42,7 @@ struct batch {
         struct command *first;
         struct command *last; /* its event is the run's */
         bool last_done;
+        uint64_t observed_ns; /* as of a command: of the first one after the wait list */
         /* While the commands are made: events of those not complete, by number. */
         struct event **events;
 };
