@@ -132,8 +132,8 @@ void engine_use_account(struct engine *e, const struct account *a) REQUIRES(engi
  * there, in 8 bytes each. Any thread, without the lock. SP_E_NOMEM. */
 SP_NODISCARD int engine_put_times(struct engine *e, struct buf *ret);
 
-/* Tell the client, when it asks, what the session has used of devices with a counter of energy, by a sample of this
- * number: for each one its number and microjoules, in 8 bytes each. Any thread, without the lock. */
+/* Set the session's use of each device that has a counter of energy, by the sample of this number: the device's number
+ * and microjoules, in 8 bytes each. The client gets it when it asks. Any thread, without the lock. */
 void engine_use_energy(struct engine *e, uint64_t sample, struct bytes uses);
 
 /* engine_lock, if the lock is free. */
@@ -188,8 +188,8 @@ void engine_get_counts(struct engine *e, struct engine_counts *ret) REQUIRES(eng
 SP_NODISCARD int engine_get_usage(struct engine *e, uint64_t round_trip_ns, struct buf *ret)
         REQUIRES(engine_held);
 
-/* Somebody observes the session from now on (SP_E_NOMEM: no), or does not any more. While somebody does, the process
- * records its probes, and the engine the newest commands. New queues then record times. */
+/* Add an observer of the session, or remove one. While there are observers, the process records its probes, and the
+ * engine the newest commands. New queues then record times. SP_E_NOMEM: the observer was not added. */
 SP_NODISCARD int engine_observe(struct engine *e, bool on) REQUIRES(engine_held);
 
 /* Append what was recorded for observers: of the process's threads, INFO_TRACE_THREAD records, without a lock; and of

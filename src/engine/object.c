@@ -623,7 +623,7 @@ int engine_handle_queue_create(void *user, const struct wire_queue_create *m)
                                                                (cl_uint)m->size, &q->native);
                 return 0;
         }
-        q->profiling = (m->properties & CL_QUEUE_PROFILING_ENABLE) || engine_is_observed(e);
+        q->profiling = (m->properties & CL_QUEUE_PROFILING_ENABLE) || engine_has_observers(e);
         q->in_order = !(m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
         cl_command_queue_properties props =
                 (m->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) |

@@ -45,7 +45,7 @@ void engine_observed_fini(struct engine *e)
         e->observed.ever = e->observed.untimed = 0;
 }
 
-bool engine_is_observed(const struct engine *e)
+bool engine_has_observers(const struct engine *e)
 {
         return e->observed.ring != NULL;
 }

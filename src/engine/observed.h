@@ -23,7 +23,7 @@ struct engine_observed {
 
 /* Return true while there are observers. Then every command's completion is reported, and queues that are created
  * record times, although the client did not ask for them. */
-bool engine_is_observed(const struct engine *e) REQUIRES(engine_held);
+bool engine_has_observers(const struct engine *e) REQUIRES(engine_held);
 
 /* A part of a command is submitted. */
 void engine_observed_submit(struct command *c) REQUIRES(engine_held);

@@ -52,7 +52,7 @@ struct queue *engine_chain_take(struct queue *q, uint64_t event, struct wire_u64
 {
         ret->count = 0;
         if (q->in_order || !q->failure_stays || q->profiling || q->recording ||
-            engine_is_observed(q->object.engine) || engine_event_among(event, waits))
+            engine_has_observers(q->object.engine) || engine_event_among(event, waits))
                 return NULL;
         uint64_t before = q->last_launch;
         if (!continues_chain(q, event, waits) || !list_empty(&q->fences) || !list_empty(&q->held))

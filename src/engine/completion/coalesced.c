@@ -3,7 +3,7 @@
 bool engine_coalesced_allowed(const struct command *c)
 {
         const struct queue *q = c->queue;
-        return !engine_limit_times(q->object.engine) && !engine_is_observed(q->object.engine) &&
+        return !engine_limit_times(q->object.engine) && !engine_has_observers(q->object.engine) &&
                q->object.engine->be->event.report && !q->in_order && !q->profiling &&
                !c->desc.after_all && !c->submission.transfer && !c->submission.asking &&
                !c->batch && !c->desc.is_barrier && c->event && c->outcome.status >= 0 &&

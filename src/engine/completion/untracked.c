@@ -11,9 +11,9 @@ static struct untracked_entry *entry_at(const struct untracked *s, uint64_t numb
 
 bool engine_untracked_allowed(const struct queue *q, uint64_t event)
 {
-        /* If the session has a run-time limit, or is observed, every command's completion is observed, so none is
-         * untracked. Ids must grow, because bisection finds them. */
-        return !engine_limit_times(q->object.engine) && !engine_is_observed(q->object.engine) &&
+        /* If the session has a run-time limit, or an observer (observed.h), every command's completion is reported, so
+         * none is untracked. Ids must grow, because bisection finds them. */
+        return !engine_limit_times(q->object.engine) && !engine_has_observers(q->object.engine) &&
                q->in_order && !q->profiling && !q->recording && q->native && q->status >= 0 &&
                list_empty(&q->held) && event > q->untracked.newest;
 }
