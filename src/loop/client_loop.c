@@ -160,7 +160,7 @@ static void *dial_run(void *arg)
                 .devices = d->at->describe && !l->local ? &d->at->devices : NULL,
         };
         d->status = attempt_dial(l->local, &p, &d->conn, &d->reply);
-        /* A server with too many connections drops the oldest of those without a hello, and nobody else tries again
+        /* A server with too many connections drops the oldest of those without a hello, and no other caller tries again
          * before the program's first query is over. No session may have begun: a list can be taken twice. */
         if (d->status == SP_E_LINK && p.devices) {
                 log_info("client", "%s; it is tried again", d->reply.text);

@@ -1,4 +1,4 @@
-/* Observers of a session: what they see of its loop. The worker has their connections. */
+/* The loop's part for observers of a session. The worker has their connections. */
 #include "loop/serving.h"
 
 int server_loop_observe(struct server_loop *l, bool on)

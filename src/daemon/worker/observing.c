@@ -143,7 +143,7 @@ static void part(struct observer *o)
         condition_broadcast(&observing.changed);
 }
 
-/* Send what there is, unasked. False: the observer has nothing to wait for. */
+/* Send the records, unasked. False: the observer has nothing to wait for. */
 static bool begin_farewell(struct observer *o, uint64_t now)
 {
         bool stays = o->answered || (o->observes && answer(o, LAST_REQUEST) == 0);
