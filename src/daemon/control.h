@@ -10,8 +10,8 @@ enum control_kind {
         /* Supervisor to worker. */
         CONTROL_CONNECTION = 'C', /* a connection's descriptor, the hello read from it, the server's
                                    * identity and Unix socket, its state */
-        /* An observer's connection (daemon/worker/observing.h): its descriptor, the hello, the observer's number in 8
-         * bytes, its state. And: drop the observer with this number. */
+        /* An observer's connection (daemon/worker/observing.h): its descriptor, the hello, the number of its key in
+         * 8 bytes, its state. And: drop the observers with this number. */
         CONTROL_OBSERVER = 'o',
         CONTROL_UNOBSERVE = 'u',
         CONTROL_STOP = 'S', /* end the session; the reason as text */

@@ -47,11 +47,20 @@ static bool drop(struct worker *w, unsigned i)
         bytes_put_u64(number, w->viewers.observers[i].number);
         if (w->viewers.observers[i].number &&
             control_send(w->control, CONTROL_UNOBSERVE, bytes_of(number, 8), -1) < 0) {
-                log_warn(LOG, "worker %d can't be told to drop an observer", (int)w->pid);
+                log_warn(LOG, "worker %d can't be told to drop observers", (int)w->pid);
                 return false;
         }
         w->viewers.observers[i].number = 0;
         return true;
+}
+
+/* The observers of one key have one number. */
+static uint64_t number_of(struct supervisor *s, const struct worker *w, const char *key)
+{
+        for (unsigned i = 0; *key && i < WORKER_OBSERVERS; i++)
+                if (w->viewers.observers[i].number && !strcmp(w->viewers.observers[i].key, key))
+                        return w->viewers.observers[i].number;
+        return ++s->arrivals.observers;
 }
 
 /* The worker has got the observer's connection. */
@@ -59,12 +68,15 @@ static void begun(struct worker *w, const struct pending *v, uint64_t number)
 {
         log_info("audit", "observe worker=%d by=\"%.100s\"", (int)w->pid,
                  *v->grant.client ? v->grant.client : v->grant.who);
-        if (!*v->grant.key)
-                return;
         unsigned oldest = 0;
-        for (unsigned i = 1; i < WORKER_OBSERVERS; i++)
+        for (unsigned i = 0; i < WORKER_OBSERVERS; i++) {
+                if (w->viewers.observers[i].number == number)
+                        return;
                 if (w->viewers.observers[i].number < w->viewers.observers[oldest].number)
                         oldest = i;
+        }
+        if (!*v->grant.key)
+                return;
         (void)drop(w, oldest);
         w->viewers.observers[oldest].number = number;
         strcpy(w->viewers.observers[oldest].key, v->grant.key);
@@ -98,10 +110,11 @@ int observing_admit(struct supervisor *s, struct pending *v, const struct wire_h
         int r = find(s, v, m, &w, ret_text);
         if (r < 0)
                 return r;
-        r = send_to(w, v, ++s->arrivals.observers);
+        uint64_t number = number_of(s, w, v->grant.key);
+        r = send_to(w, v, number);
         switch (r) {
         case 0:
-                begun(w, v, s->arrivals.observers);
+                begun(w, v, number);
                 return 0;
         case SP_E_LINK:
                 *ret_text = "the session has ended";
@@ -128,7 +141,7 @@ void observing_expire(struct worker *w, const char *list)
                     (list && keys_find(list, key, NULL, &e)))
                         continue;
                 if (drop(w, i))
-                        log_info(LOG, "worker %d drops an observer: its key was removed",
+                        log_info(LOG, "worker %d drops observers: their key was removed",
                                  (int)w->pid);
         }
 }

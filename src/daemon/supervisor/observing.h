@@ -6,10 +6,10 @@
 #include "daemon/supervisor/supervising.h"
 
 /* Hand the admitted connection to the worker of the session that it wants to observe. Write the audit line, and
- * remember the observer's key. Of each session the supervisor knows the newest eight observers that have a key; the
- * worker drops older ones. Errors, each with a static text for the client: SP_E_AUTH: it may not observe the session;
- * SP_E_GONE: there is no such session (any more); SP_E_LIMIT: the worker does not keep up; SP_E_PROTO: bytes came
- * behind the hello; SP_E_NOMEM. */
+ * remember the observer's key. Of each session the supervisor knows eight keys of observers. For a ninth one the worker
+ * drops the observers of the oldest. Errors, each with a static text for the client: SP_E_AUTH: it may not observe the
+ * session; SP_E_GONE: there is no such session (any more); SP_E_LIMIT: the worker does not keep up; SP_E_PROTO: bytes
+ * came behind the hello; SP_E_NOMEM. */
 SP_NODISCARD int observing_admit(struct supervisor *s, struct pending *v,
                                  const struct wire_hello *m, const char **ret_text);
 

@@ -127,7 +127,7 @@ struct worker {
                 /* The numbers of the statistics queries that it has yet to answer; 0: none. They stay after
                  * a query is gone, so that a worker that does not read has few queries in its socket. */
                 uint64_t queries[WORKER_QUERIES];
-                /* The newest observers that have shown a key (observing.h). */
+                /* The keys of observers, and the number that the worker knows each by (observing.h). */
                 struct {
                         uint64_t number; /* 0: unused */
                         char key[KEYS_HEX + 1];

@@ -26,7 +26,7 @@ enum {
 
 struct observer {
         bool used;
-        uint64_t number; /* the supervisor's */
+        uint64_t number; /* the supervisor's, for its key */
         thread_id thread;
         struct conn *conn; /* until the thread has it */
         atomic_bool dropped, done;

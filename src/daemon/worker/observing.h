@@ -9,7 +9,7 @@
 
 #include "loop/server_loop.h"
 
-/* Take an observer's connection over, whose hello was read. `number` is the supervisor's for this observer. The
+/* Take an observer's connection over, whose hello was read. `number` is the supervisor's for its key. The
  * connection is refused if there are too many. */
 void observing_begin(struct server_loop *l, struct conn *conn, uint64_t number);
 
