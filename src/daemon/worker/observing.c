@@ -254,9 +254,10 @@ void observing_begin(struct server_loop *l, struct conn *conn, uint64_t number)
                 conn_close(conn);
                 return;
         }
-        if (!observing.loop)
+        if (!observing.loop) { /* later on, threads read it */
                 condition_init(&observing.changed);
-        observing.loop = l;
+                observing.loop = l;
+        }
         o->conn = conn;
         o->number = number;
         if (thread_start(&o->thread, false, observe, o) < 0) {
