@@ -380,8 +380,11 @@ def a_client_with_a_new_key_observes_the_session_of_its_old_one():
                 os.chown(path, NOBODY, NOBODY)
             return {"SPANCL_KEYS": str(theirs)}
 
-        with Lister(where, {"SPANCL_KEYS": str(p.client)}) as program:
-            words = str(program.number), "--server", where
+        with Lister(where, SPANCL_KEYS=str(p.client)) as program:
+            assert program.use(0) == "ok"
+            env = daemon.client_env(None, SPANCL_KEYS=str(p.client))
+            number, = (session["worker"] for session in top(BUILD, where, env)["sessions"])
+            words = str(number), "--server", where
             before = Recording(*words, prefix=prefix, file="before.json", **keys_of_other_user())
             assert p.spancl("pair", "--rotate").returncode == 0
             assert p.ping(s.ports[0]).returncode == 0
