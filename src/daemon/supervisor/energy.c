@@ -15,8 +15,9 @@
 enum {
         SAMPLE_MS = 500,   /* between samples */
         ANSWER_MS = 100,   /* for the workers' answers */
-        LATE_MS = 1500,    /* for those of workers that the host keeps busy; less than READING_MS */
-        READING_MS = 2000, /* for the sensors' readings, and for the last ones of a session */
+        READING_MS = 2000, /* for the sensors' readings */
+        LATE_MS = 3000,    /* for the answers of workers that are busy, also with other queries */
+        LINE_MS = 4000,    /* for the last readings of a session */
         WORD = sizeof(uint64_t),
         CPU = 0, /* the meter of all processors; behind it those of other devices */
 };
@@ -390,7 +391,7 @@ void energy_end(struct supervisor *s, struct worker *w, const char *head, const 
         if (waits) {
                 e->head = mem_strdup(head);
                 e->tail = mem_strdup(tail);
-                e->write_by_ns = clock_now_ns() + READING_MS * MS;
+                e->write_by_ns = clock_now_ns() + LINE_MS * MS;
                 if (e->head && e->tail)
                         return;
         }
