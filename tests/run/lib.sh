@@ -214,3 +214,8 @@ export XDG_CONFIG_HOME=$run_tmp/config
 trap run_cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+
+# Is the build (`build`) one with a sanitizer?
+is_sanitized() {
+        ldd "$build/bin/spancl" | grep -qE 'asan|tsan'
+}
