@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the flight recorder costs (`spancl trace --ring`): bench_opencl with it and without it, with --times also with
+"""The cost of the flight recorder (`spancl trace --ring`): bench_opencl with it and without it, with --times also with
 devices' times, in turn, round after round. Prints medians, and ratios of the medians of runs of the same round. Ends with
 0 whatever the figures are, with 1 when a measurement could not be taken."""
 
