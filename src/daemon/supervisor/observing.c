@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "daemon/supervisor/pending.h"
 
 /* Does this name stand for one client? Tokens and addresses are shared. */
 static bool is_of_one(const char *who)
@@ -82,25 +83,13 @@ static void begun(struct worker *w, const struct pending *v, uint64_t number)
         strcpy(w->viewers.observers[oldest].key, v->grant.key);
 }
 
-/* Send the connection to the worker. */
 static int send_to(struct worker *w, struct pending *v, uint64_t number)
 {
-        auto_clean(buf_fini) struct buf out = { 0 };
+        uint8_t data[8];
         v->state.size = 0;
         int r = conn_export(v->conn, &v->state);
-        if (!r)
-                r = buf_put(&out, v->hello.data, v->hello.size);
-        if (!r)
-                r = buf_put_u64(&out, number);
-        if (!r)
-                r = buf_put(&out, v->state.data, v->state.size);
-        if (!r)
-                r = control_send(w->control, CONTROL_OBSERVER, bytes_of(out.data, out.size),
-                                 v->conn->fd);
-        if (out.data)
-                explicit_bzero(out.data, out.size);
-        w->gone |= r == SP_E_LINK;
-        return r;
+        bytes_put_u64(data, number);
+        return r < 0 ? r : pending_send(v, w, CONTROL_OBSERVER, bytes_of(data, sizeof(data)));
 }
 
 int observing_admit(struct supervisor *s, struct pending *v, const struct wire_hello *m,

@@ -343,26 +343,35 @@ uint64_t pending_query(struct supervisor *s, int fd, uint64_t before)
 
 /* ---- routing ------------------------------------------------------------------------------------ */
 
+int pending_send(const struct pending *v, struct worker *w, enum control_kind kind,
+                 struct bytes between)
+{
+        auto_clean(buf_fini) struct buf out = { 0 };
+        int r = buf_put(&out, v->hello.data, v->hello.size);
+        if (!r)
+                r = buf_put(&out, between.data, between.size);
+        if (!r)
+                r = buf_put(&out, v->state.data, v->state.size);
+        if (!r)
+                r = control_send(w->control, kind, bytes_of(out.data, out.size), v->conn->fd);
+        if (out.data)
+                explicit_bzero(out.data, out.size);
+        w->gone |= r == SP_E_LINK;
+        return r;
+}
+
 /* Hand the connection to the worker. False: the worker is gone. */
 static bool hand_over(struct supervisor *s, struct pending *v, struct worker *w)
 {
-        auto_clean(buf_fini) struct buf both = { 0 };
-        int r = buf_put(&both, v->hello.data, v->hello.size);
+        auto_clean(buf_fini) struct buf self = { 0 };
+        int r = buf_put(&self, s->gate.identity, KEYS_HEX);
         if (!r)
-                r = buf_put(&both, s->gate.identity, KEYS_HEX);
+                r = buf_put(&self, s->listeners.local_path, sizeof(s->listeners.local_path));
         if (!r)
-                r = buf_put(&both, s->listeners.local_path, sizeof(s->listeners.local_path));
-        if (!r)
-                r = buf_put(&both, v->state.data, v->state.size);
-        if (!r)
-                r = control_send(w->control, CONTROL_CONNECTION, bytes_of(both.data, both.size),
-                                 v->conn->fd);
-        if (both.data)
-                explicit_bzero(both.data, both.size);
+                r = pending_send(v, w, CONTROL_CONNECTION, bytes_of(self.data, self.size));
         if (r < 0)
                 log_warn(LOG, "worker %d does not take connections: %s", (int)w->pid,
                          status_text(r));
-        w->gone |= r == SP_E_LINK;
         if (r != SP_E_LINK)
                 supervisor_unwatch(s, v->conn->fd); /* else the event would outlive our close */
         return r != SP_E_LINK;

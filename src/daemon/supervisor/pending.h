@@ -27,6 +27,11 @@ void pending_refuse_waiting(struct supervisor *s, const struct gate_grant *grant
  * sessions. */
 void pending_drain(struct supervisor *s);
 
+/* Send the connection to the worker: its hello, the fields of this kind of message (`between`), and its state, which
+ * conn_export has written. SP_E_LINK: the worker is gone; SP_E_AGAIN: it does not keep up; SP_E_NOMEM. */
+SP_NODISCARD int pending_send(const struct pending *v, struct worker *w, enum control_kind kind,
+                              struct bytes between);
+
 /* Send a worker's counters, or their end, to the connection that asked for them. */
 void pending_pass_on(struct supervisor *s, struct worker *w, const struct control *c);
 
