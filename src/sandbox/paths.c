@@ -219,6 +219,21 @@ static void add_installed(struct finding *f)
         }
 }
 
+/* Add the file that LeakSanitizer reads when a worker ends and has found a leak. Without it the
+ * worker would end with the status of a leak, whatever it found. */
+static void add_suppressions(struct finding *f)
+{
+#ifdef __SANITIZE_ADDRESS__
+        const char *options = getenv("LSAN_OPTIONS"), *key = "suppressions=";
+        const char *name = options ? strstr(options, key) : NULL;
+        char path[PATH_MAX];
+        if (name && paths_take(&(const char *){ name + strlen(key) }, path))
+                add(f, path, PATH_READ);
+#else
+        (void)f;
+#endif
+}
+
 static void find_all(struct finding *f, const struct config_options *o, const char *scratch_dir,
                      const char *cache_dir)
 {
@@ -265,6 +280,7 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
         add_list(f, getenv("LD_PRELOAD"));
         add_list(f, config_option_text(o, CONFIG_sandbox_read));
         add_accelerators(f, config_option_text(o, CONFIG_almaif));
+        add_suppressions(f);
         add(f, scratch_dir, PATH_WRITE);
         add_caches(f, cache_dir);
 }
