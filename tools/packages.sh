@@ -51,23 +51,28 @@ packages_has() {
 # Install the packages that this release has. Tests that need the others are skipped. Return 1 if one is there, but
 # could not be installed.
 packages_try() {
-        local package fresh="" status=0
+        local package there="" fresh="" status=0
         for package in $(packages_missing "$@"); do
                 if ! packages_has "$package" && [ -z "$fresh" ] && command -v apt-get >/dev/null; then
                         fresh=1
                         packages_apt update -qq || fresh=failed
                 fi
                 if packages_has "$package"; then
-                        packages_install "$package" >/dev/null || {
-                                echo "could not be installed: $package"
-                                status=1
-                        }
+                        there="$there $package"
                 elif [ "$fresh" = failed ]; then
                         echo "could not be looked for, because the archive's lists can't be fetched: $package"
                         status=1
                 else
                         echo "not available: $package"
                 fi
+        done
+        # All at once takes a third of the time. One at a time leaves out only those that cannot be installed.
+        # shellcheck disable=SC2086
+        [ -z "$there" ] || packages_install $there >/dev/null || for package in $there; do
+                packages_install "$package" >/dev/null || {
+                        echo "could not be installed: $package"
+                        status=1
+                }
         done
         return $status
 }
