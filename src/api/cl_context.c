@@ -1,5 +1,6 @@
 #include <CL/cl.h>
 #include <CL/cl_gl.h>
+#include <spancl/finish.h>
 
 #include "api/dispatch.h"
 #include "api/reply.h"
@@ -14,7 +15,7 @@
 static cl_int check_properties(const cl_context_properties *properties, size_t *ret_count,
                                cl_platform_id *ret_platform)
 {
-        bool have_platform = false, have_sync = false;
+        bool have_platform = false, have_sync = false, have_finish = false;
         size_t n = 0;
         *ret_platform = NULL;
         *ret_count = 0;
@@ -37,6 +38,13 @@ static cl_int check_properties(const cl_context_properties *properties, size_t *
                                 return CL_INVALID_PROPERTY;
                         have_sync = true;
                         break;
+                /* cl_spancl_finish. */
+                case CL_CONTEXT_FINISH_SPANCL:
+                        if (have_finish || (value != CL_FINISH_WAIT_SPANCL &&
+                                            value != CL_FINISH_OPTIMISTIC_SPANCL))
+                                return CL_INVALID_PROPERTY;
+                        have_finish = true;
+                        break;
                 /* No context or display of another API: the default. */
                 case CL_GL_CONTEXT_KHR:
                 case CL_EGL_DISPLAY_KHR:
@@ -50,6 +58,15 @@ static cl_int check_properties(const cl_context_properties *properties, size_t *
         }
         *ret_count = n + 1;
         return CL_SUCCESS;
+}
+
+/* May waits return early in a context with these properties? */
+static bool finishes_ahead(const struct client *c, const cl_context_properties *properties)
+{
+        for (; properties && properties[0]; properties += 2)
+                if (properties[0] == CL_CONTEXT_FINISH_SPANCL)
+                        return properties[1] == CL_FINISH_OPTIMISTIC_SPANCL;
+        return c->events.ahead;
 }
 
 CL_API_ENTRY cl_context CL_API_CALL clCreateContext(
@@ -104,6 +121,7 @@ CL_API_ENTRY cl_context CL_API_CALL clCreateContext(
                                             .device_count = count,
                                             .properties = properties,
                                             .property_count = property_count,
+                                            .finish_ahead = finishes_ahead(c, properties),
                                             .notify = pfn_notify,
                                             .notify_data = user_data,
                                     },

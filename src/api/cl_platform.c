@@ -1,6 +1,7 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <spancl/availability.h>
+#include <spancl/finish.h>
 #include <spancl/servers.h>
 
 #include "api/dispatch.h"
@@ -20,6 +21,7 @@ static const cl_name_version extensions[] = {
         { MUTABLE_DISPATCH_VERSION, "cl_khr_command_buffer_mutable_dispatch" },
         { CL_MAKE_VERSION(1, 0, 0), CL_SPANCL_DEVICE_AVAILABILITY_EXTENSION_NAME },
         { CL_MAKE_VERSION(1, 0, 0), CL_SPANCL_SERVERS_EXTENSION_NAME },
+        { CL_MAKE_VERSION(1, 0, 0), CL_SPANCL_FINISH_EXTENSION_NAME },
 };
 
 static int put(struct buf *versions, const char *name, size_t size, cl_version version)

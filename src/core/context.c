@@ -63,6 +63,7 @@ int context_new(struct client *c, const struct context_params *params, cl_contex
         list_init(&x->views.touched);
         list_init(&x->views.hot);
         list_init(&x->ahead.events);
+        x->ahead.allowed = params->finish_ahead;
         list_append(client_contexts(c), &x->link);
         if (x->notify)
                 progress_watch(c);

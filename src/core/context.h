@@ -12,6 +12,7 @@ struct context_params {
         cl_uint device_count;
         const cl_context_properties *properties; /* copied; NULL: none */
         size_t property_count;                   /* with the final 0 */
+        bool finish_ahead;                       /* waits may return early (core/command/ahead.h) */
         void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
         void *notify_data;
 };

@@ -156,6 +156,7 @@ struct _cl_context {
                 unsigned user_events; /* that are not set */
                 cl_command_queue
                         late;     /* with a clFinish whose event is not ahead yet; NULL: none */
+                bool allowed;     /* by the context's property, or else by SPANCL_FINISH */
                 bool never;       /* something was done that shows early waits: all are real */
                 bool ended;       /* waited for at the program's end */
                 thread_id thread; /* of the last wait */

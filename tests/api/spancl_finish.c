@@ -1,4 +1,6 @@
-/* SPANCL_FINISH=optimistic: waits that nobody can tell return early, and others do not. servers: 2 */
+/* SPANCL_FINISH=optimistic, and the same as a property of a context (cl_spancl_finish): waits that nobody can tell
+ * return early, and others do not. servers: 2 */
+#include <spancl/finish.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -131,6 +133,48 @@ static void prints(struct api *a, int count)
         OK(clReleaseProgram(p));
 }
 
+/* A context like the first one, with another value of the property. Its queues take the place of the first one's. */
+static void choose(struct api *a, cl_context_properties how)
+{
+        const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM,
+                                                     (cl_context_properties)a->platform,
+                                                     CL_CONTEXT_FINISH_SPANCL, how, 0 };
+        cl_context_properties got[8] = { 0 };
+        size_t size = 0;
+        cl_int err;
+        api_close(a);
+        a->context = clCreateContext(properties, a->count, a->devices, NULL, NULL, &err);
+        OK(err);
+        OK(clGetContextInfo(a->context, CL_CONTEXT_PROPERTIES, sizeof(got), got, &size));
+        CHECK(size == sizeof(properties) && !memcmp(got, properties, size));
+        for (cl_uint i = 0; i < a->count; i++) {
+                a->queues[i] = clCreateCommandQueue(a->context, a->devices[i], 0, &err);
+                OK(err);
+        }
+}
+
+static void bad_properties(const struct api *a)
+{
+        const cl_context_properties platform = (cl_context_properties)a->platform;
+        const cl_context_properties wrong[] = { CL_CONTEXT_PLATFORM, platform,
+                                                CL_CONTEXT_FINISH_SPANCL, 2, 0 };
+        const cl_context_properties twice[] = { CL_CONTEXT_PLATFORM,
+                                                platform,
+                                                CL_CONTEXT_FINISH_SPANCL,
+                                                CL_FINISH_WAIT_SPANCL,
+                                                CL_CONTEXT_FINISH_SPANCL,
+                                                CL_FINISH_WAIT_SPANCL,
+                                                0 };
+        char extensions[4096];
+        EXPECT_ERROR(CL_INVALID_PROPERTY,
+                     clCreateContext(wrong, a->count, a->devices, NULL, NULL, &error));
+        EXPECT_ERROR(CL_INVALID_PROPERTY,
+                     clCreateContextFromType(twice, CL_DEVICE_TYPE_ALL, NULL, NULL, &error));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_EXTENSIONS, sizeof(extensions), extensions,
+                             NULL));
+        CHECK(strstr(extensions, CL_SPANCL_FINISH_EXTENSION_NAME));
+}
+
 static long waits(char *program, const char *what)
 {
         char *argv[] = { program, (char *)(uintptr_t)what, NULL };
@@ -140,7 +184,8 @@ static long waits(char *program, const char *what)
 int main(int argc, char **argv)
 {
         struct api a;
-        CHECK(!setenv("SPANCL_FINISH", "optimistic", 1));
+        bool chosen = argc > 1 && !strcmp(argv[1], "chosen");
+        CHECK(!setenv("SPANCL_FINISH", chosen ? "wait" : "optimistic", 1));
         CHECK(!setenv("SPANCL_FINISH_AHEAD", "60000", 1)); /* only the count is a limit */
         if (argc > 1) {
                 a = api_open(0);
@@ -150,6 +195,10 @@ int main(int argc, char **argv)
                         steps(&a, STEPS, true);
                 else if (!strcmp(argv[1], "print"))
                         prints(&a, STEPS);
+                else if (chosen)
+                        choose(&a, CL_FINISH_OPTIMISTIC_SPANCL), steps(&a, STEPS, false);
+                else if (!strcmp(argv[1], "refused"))
+                        choose(&a, CL_FINISH_WAIT_SPANCL), steps(&a, STEPS, false);
                 api_close(&a);
                 return 0;
         }
@@ -157,7 +206,10 @@ int main(int argc, char **argv)
         CHECK(waits(argv[0], "finish") < nothing + 50);
         CHECK(waits(argv[0], "events") < nothing + 50);
         CHECK(waits(argv[0], "print") >= nothing + STEPS / 2);
+        CHECK(waits(argv[0], "chosen") < nothing + 50);
+        CHECK(waits(argv[0], "refused") >= nothing + STEPS / 2);
         a = api_open(0);
+        bad_properties(&a);
         steps(&a, 3000, false);
         bytes(&a);
         large_write(&a);

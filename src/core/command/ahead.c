@@ -40,7 +40,7 @@ static bool may_be_ahead(cl_command_queue q) REQUIRES(client_held)
 {
         cl_context x = q->context;
         /* Nobody might receive the completions after the program's last reference of the context. */
-        return x->client->events.ahead && !q->failed && !q->deferred_error && !is_visible(x) &&
+        return x->ahead.allowed && !q->failed && !q->deferred_error && !is_visible(x) &&
                atomic_load(&x->h.refs) && is_of_one_thread(x);
 }
 
@@ -232,7 +232,7 @@ static cl_context unsettled(struct client *c) REQUIRES(client_held)
 void ahead_settle_all(struct client *c)
 {
         cl_context x;
-        while (c->events.ahead && (x = unsettled(c))) {
+        while ((x = unsettled(c))) {
                 x->ahead.ended = true; /* other threads may go on */
                 ahead_settle(x);
         }

@@ -581,7 +581,7 @@ cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
                 if (r < 0)
                         return status_to_cl(r);
         }
-        if (c->events.ahead && wait_ahead(count, events))
+        if (count && events[0]->context->ahead.allowed && wait_ahead(count, events))
                 return CL_SUCCESS;
         for (cl_uint i = 0; i < count; i++) {
                 event_hold(events[i]);
