@@ -294,7 +294,8 @@ struct backend_ops {
                 /* CL_PROGRAM_BINARY_TYPE, also of a program made of binaries that is not built yet.
                  * NULL: all are executables. */
                 cl_program_binary_type (*type)(struct backend_program *p, unsigned device);
-                /* Append one INFO_PART with the binary for `device`. */
+                /* Append one INFO_PART with the binary for `device`. It is empty if there is none,
+                 * as after a build that failed. */
                 cl_int (*binary)(struct backend_program *p, unsigned device, struct buf *out);
                 void (*release)(struct backend_program *p);
         } program;

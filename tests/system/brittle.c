@@ -1,8 +1,10 @@
 /* Programs over a server whose native implementation has the habits of NVIDIA's driver
  * (support/brittle). They fill the device and launch larger groups than the driver reports. They
- * link objects, make calls that only this driver accepts, and break the context. */
+ * link objects, build programs anew, make calls that only this driver accepts, and break the
+ * context. */
 #include "../api/api.h"
 
+#include <stdbool.h>
 #include <time.h>
 
 enum { MIB = 1 << 20, GLOBAL = 2048 };
@@ -119,6 +121,36 @@ static void links(struct api *a)
         OK(clReleaseProgram(p));
         for (int i = 0; i < 2; i++)
                 OK(clReleaseProgram(parts[i]));
+}
+
+static void build_and_expect(cl_program p, const char *options, bool compile, cl_int expected)
+{
+        size_t size = 1;
+        EXPECT(expected, compile ? clCompileProgram(p, 0, NULL, options, 0, NULL, NULL, NULL, NULL)
+                                 : clBuildProgram(p, 0, NULL, options, NULL, NULL));
+        OK(clGetProgramInfo(p, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL));
+        CHECK(!size == (expected != CL_SUCCESS));
+}
+
+/* After a build that failed, the driver is not asked for binaries. Neither the program's query does
+ * so, nor the server's cache, which has still to store the build before. */
+static void rebuilds(struct api *a)
+{
+        static const char text[] =
+                "#ifndef BY\n#define BY 3\n#endif\n"
+                "kernel void add(global uint *n) { n[get_global_id(0)] += BY; }\n";
+        const char *texts[] = { text };
+        cl_int err;
+        cl_program p = clCreateProgramWithSource(a->context, 1, texts, NULL, &err);
+        OK(err);
+        build_and_expect(p, "-DBY=4", false, CL_SUCCESS);
+        OK(clBuildProgram(p, 0, NULL, "-DBY=5", NULL,
+                          NULL)); /* it is to be stored, and is replaced */
+        build_and_expect(p, "-DBY=;", false, CL_BUILD_PROGRAM_FAILURE);
+        build_and_expect(p, "-DBY=6", true, CL_SUCCESS);
+        build_and_expect(p, "-DBY=;", true, CL_COMPILE_PROGRAM_FAILURE);
+        build_and_expect(p, "", false, CL_SUCCESS);
+        OK(clReleaseProgram(p));
 }
 
 /* A few bytes at both ends of each, until the device is full, and then a build and a launch. */
@@ -401,6 +433,7 @@ int main(void)
         struct api a = api_open(0);
         groups(&a);
         links(&a);
+        rebuilds(&a);
         accepted(&a);
         fill(&a);
         compute(&a);

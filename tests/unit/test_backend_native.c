@@ -115,6 +115,29 @@ TEST(a_binary_makes_the_same_program)
         buf_fini(&parts);
 }
 
+/* PoCL 3.1 is not asked: it would refuse, or abort. */
+TEST(a_program_whose_rebuild_failed_has_no_binary_until_it_is_built_again)
+{
+        struct fixture *f = fixture(state);
+        static const unsigned device = 0;
+        static const char *const options[] = { "", "-DBY=;", "" };
+        const char text[] = "#ifndef BY\n#define BY 1\n#endif\n"
+                            "kernel void add(global int *n) { n[get_global_id(0)] += BY; }\n";
+        struct built x = build_with(f, 0, text, strlen(text), options[0]);
+        for (unsigned i = 0; i < array_size(options); i++) {
+                bool fails = options[i][0];
+                struct buf parts = { 0 };
+                struct bytes part;
+                assert_int_equal(f->ops->program.build(x.program, &device, 1, options[i], NULL),
+                                 fails ? CL_BUILD_PROGRAM_FAILURE : CL_SUCCESS);
+                assert_int_equal(f->ops->program.binary(x.program, 0, &parts), CL_SUCCESS);
+                assert_true(info_find(block_of(&parts), INFO_PART, &part));
+                assert_int_equal(!part.size, fails);
+                buf_fini(&parts);
+        }
+        unbuild(f, &x);
+}
+
 struct asking {
         struct fixture *f;
         struct backend_program *program;
@@ -437,6 +460,7 @@ int main(void)
                 cmocka_unit_test(type_names_give_sizes),
                 NATIVE(arguments_of_all_kinds_are_described),
                 NATIVE(probing_finds_what_argument_information_says),
+                NATIVE(a_program_whose_rebuild_failed_has_no_binary_until_it_is_built_again),
                 NATIVE(a_binary_makes_the_same_program),
                 NATIVE(a_binary_is_asked_for_by_several_at_the_same_time),
                 NATIVE(kernels_that_go_a_little_too_far_harm_nothing_else),

@@ -164,6 +164,9 @@ struct backend_program {
         cl_program program;
         unsigned kind; /* as in program_create */
         bool built;    /* built or compiled, or a build was tried */
+        /* The last build or compilation failed, so the driver is not asked for binaries. PoCL 3.1
+         * refuses the query, or aborts (pocl_cache_buildhash_is_valid). */
+        bool failed;
         /* Held while the program's binaries are queried. PoCL (3.1 to 7.0) keeps them in one place
          * for each program. A second thread that queries meanwhile gets a size of 256 MiB, and then
          * memory that the first thread frees. */

@@ -350,6 +350,7 @@ static cl_int build_and_notify(struct backend_program *p, const unsigned *device
                 r = build(p, ids, device_count, options ? options : "", compile);
         end_turn(turn);
         p->built = true;
+        p->failed = r != CL_SUCCESS;
         mem_free(ids);
         if (!info)
                 return r;
@@ -499,6 +500,8 @@ cl_int native_program_binary(struct backend_program *p, unsigned device, struct 
 {
         if (device >= p->backend->device_count)
                 return CL_INVALID_DEVICE;
+        if (p->failed)
+                return info_put(out, INFO_PART, NULL, 0) < 0 ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
         cl_device_id id = p->backend->devices[device].context_id;
         __typeof__(clGetProgramInfo) *ask = p->domain->api->clGetProgramInfo;
         cl_uint count = 0;

@@ -7,6 +7,8 @@
  * - CL_KERNEL_WORK_GROUP_SIZE is 256, but larger groups run, up to the device's limit of 1024. A
  *   kernel whose name begins with `heavy` needs so many registers that 512 are refused when the
  *   launch is submitted.
+ * - A query of the binaries, or their sizes, of a program whose last build failed ends the process.
+ *   This habit is PoCL's.
  * - Objects that were compiled with -cl-kernel-arg-info do not link.
  * - It accepts buffers beyond CL_DEVICE_MAX_MEM_ALLOC_SIZE, a quarter of the device's memory, and
  *   even beyond all memory. It accepts sub-buffers at any byte, and local arguments without size.
@@ -39,6 +41,7 @@ enum {
         GROUP_HEAVY = 512,
         MEMS = 8192,
         KERNELS = 1024,
+        PROGRAMS = 256,
         ARGS = 16
 };
 
@@ -65,6 +68,7 @@ static struct platform platform = { &table, NULL };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memory mems[MEMS];
 static struct kernel kernels[KERNELS];
+static cl_program failed[PROGRAMS]; /* the last build of each failed */
 static size_t used, limit;
 static bool broken;
 
@@ -432,13 +436,72 @@ static cl_int CL_API_CALL group_info(cl_kernel k, cl_device_id d, cl_kernel_work
 
 /* ---- programs ------------------------------------------------------------------------------- */
 
+/* Its place in `failed`; NULL finds a free one. */
+static cl_program *failure_of(cl_program p)
+{
+        for (size_t i = 0; i < PROGRAMS; i++)
+                if (failed[i] == p)
+                        return &failed[i];
+        return NULL;
+}
+
+static bool has_failed(cl_program p)
+{
+        pthread_mutex_lock(&lock);
+        bool has = failure_of(p);
+        pthread_mutex_unlock(&lock);
+        return has;
+}
+
+static void note_build(cl_program p, cl_int status)
+{
+        pthread_mutex_lock(&lock);
+        cl_program *at = failure_of(p);
+        if (!at && status != CL_SUCCESS)
+                at = failure_of(NULL);
+        if (at)
+                *at = status == CL_SUCCESS ? NULL : p;
+        pthread_mutex_unlock(&lock);
+}
+
 static cl_int CL_API_CALL build(cl_program p, cl_uint n, const cl_device_id *devices,
                                 const char *options, void(CL_CALLBACK *done)(cl_program, void *),
                                 void *user)
 {
         if (is_broken())
                 abort();
-        return base.clBuildProgram(p, n, devices, options, done, user);
+        cl_int r = base.clBuildProgram(p, n, devices, options, done, user);
+        note_build(p, r);
+        return r;
+}
+
+static cl_int CL_API_CALL compile(cl_program p, cl_uint n, const cl_device_id *devices,
+                                  const char *options, cl_uint count, const cl_program *headers,
+                                  const char **names, void(CL_CALLBACK *done)(cl_program, void *),
+                                  void *user)
+{
+        cl_int r = base.clCompileProgram(p, n, devices, options, count, headers, names, done, user);
+        note_build(p, r);
+        return r;
+}
+
+static cl_int CL_API_CALL program_info(cl_program p, cl_program_info name, size_t size, void *value,
+                                       size_t *ret_size)
+{
+        if ((name == CL_PROGRAM_BINARIES || name == CL_PROGRAM_BINARY_SIZES) && has_failed(p))
+                _exit(70);
+        return base.clGetProgramInfo(p, name, size, value, ret_size);
+}
+
+/* A later program may have its address. */
+static cl_int CL_API_CALL release_program(cl_program p)
+{
+        cl_uint refs = 0;
+        if (base.clGetProgramInfo(p, CL_PROGRAM_REFERENCE_COUNT, sizeof(refs), &refs, NULL) ==
+                    CL_SUCCESS &&
+            refs == 1)
+                note_build(p, CL_SUCCESS);
+        return base.clReleaseProgram(p);
 }
 
 static cl_program CL_API_CALL link_program(cl_context x, cl_uint n, const cl_device_id *devices,
@@ -578,6 +641,9 @@ static bool load(void)
         table.clReleaseKernel = release_kernel;
         table.clGetKernelWorkGroupInfo = group_info;
         table.clBuildProgram = build;
+        table.clCompileProgram = compile;
+        table.clGetProgramInfo = program_info;
+        table.clReleaseProgram = release_program;
         table.clLinkProgram = link_program;
         return true;
 }
