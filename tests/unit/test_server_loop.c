@@ -16,6 +16,7 @@
 #include "loop/server_loop.h"
 #include "loop/spin.h"
 #include "os/clock.h"
+#include "proto/object_id.h"
 #include "session/hello.h"
 #include "support/probe.h"
 #include "transport/other_end.h"
@@ -251,17 +252,15 @@ static void make_pair(struct conn *ret[2])
         listener_close(l);
 }
 
-/* Over a pair of sockets: one side says hello, the other's is read, as a supervisor does, and handed to
- * the loop. */
-static int greet(struct watch *w, const struct dial_params *d, struct conn **ret,
-                 struct dial_reply *reply)
+/* Over a pair of sockets: one side says hello, on `ret_thread`. The other's is read, as a supervisor
+ * does, and handed to the loop. `g` says how it is answered when the thread has ended. */
+static void hand_over(struct watch *w, struct greeting *g, pthread_t *ret_thread)
 {
         struct conn *pair[2];
         make_pair(pair);
         struct conn *theirs = pair[1];
-        pthread_t thread;
-        struct greeting g = { .params = d, .reply = reply, .ours = pair[0] };
-        assert_int_equal(pthread_create(&thread, NULL, say_hello, &g), 0);
+        g->ours = pair[0];
+        assert_int_equal(pthread_create(ret_thread, NULL, say_hello, g), 0);
 
         uint8_t hello[HELLO_PREFIX + FRAME_HELLO_MAX];
         size_t have = 0;
@@ -277,6 +276,14 @@ static int greet(struct watch *w, const struct dial_params *d, struct conn **ret
         }
         w->greeted_fd = theirs->fd;
         assert_int_equal(server_loop_attach(w->loop, theirs, bytes_of(hello, have)), 0);
+}
+
+static int greet(struct watch *w, const struct dial_params *d, struct conn **ret,
+                 struct dial_reply *reply)
+{
+        pthread_t thread;
+        struct greeting g = { .params = d, .reply = reply };
+        hand_over(w, &g, &thread);
         pthread_join(thread, NULL);
         *ret = g.conn;
         return g.status;
@@ -338,6 +345,50 @@ static void a_client_over_a_socket_is_answered_and_may_come_again(void **state)
         assert_int_equal(session_send(p.session, close, .status = 0), 0);
         assert_int_equal(link_flush(&p.lanes[0], SIZE_MAX, NULL), 0);
         assert_int_equal(wait_ended(&w), 0);
+        probe_fini(&p);
+        stop(&w);
+}
+
+/* A peer's hello comes, and later the client's announcement of it. Return how it is answered. */
+static int greet_early(struct watch *w, struct probe *p, unsigned peer)
+{
+        pthread_t thread;
+        struct dial_reply reply;
+        struct dial_params d = { .session_id = { p->id[0], p->id[1] },
+                                 .key = { 7, peer },
+                                 .generation = 1,
+                                 .role = DIAL_PEER };
+        struct greeting g = { .params = &d, .reply = &reply };
+        hand_over(w, &g, &thread);
+        for (int i = 0; i < 3; i++) /* the loop has seen it */
+                assert_int_equal(probe_ping(p), 0);
+        assert_int_equal(session_send(p->session, peer_expect, .peer = object_id(OBJECT_PEER, peer),
+                                      .token_hi = 7, .token_lo = peer),
+                         0);
+        assert_int_equal(link_flush(&p->lanes[0], SIZE_MAX, NULL), 0);
+        pthread_join(thread, NULL);
+        conn_close(g.conn);
+        return g.status;
+}
+
+static void a_peer_that_comes_before_the_client_announced_it_waits(void **state)
+{
+        enum { WAITS_NS = 2000000000 }; /* the loop waits longer */
+        (void)state;
+        struct watch w;
+        struct probe p;
+        int r;
+        uint64_t began;
+        unsigned peer = 0;
+        start(&w, "60");
+        probe_init(&p, NULL);
+        greet_probe(&w, &p, false);
+        do { /* again if this host was slow */
+                began = clock_now_ns();
+                r = greet_early(&w, &p, ++peer);
+        } while (r == SP_E_AUTH && clock_now_ns() - began > WAITS_NS);
+        assert_int_equal(r, 0);
+        assert_int_equal(probe_ping(&p), 0);
         probe_fini(&p);
         stop(&w);
 }
@@ -519,6 +570,7 @@ int main(void)
                 cmocka_unit_test(a_client_that_breaks_the_protocol_ends_its_session),
                 cmocka_unit_test(connections_from_elsewhere_are_answered),
                 cmocka_unit_test(a_client_over_a_socket_is_answered_and_may_come_again),
+                cmocka_unit_test(a_peer_that_comes_before_the_client_announced_it_waits),
                 cmocka_unit_test(
                         a_client_that_ends_in_the_midst_of_messages_is_known_by_its_other_lane),
                 cmocka_unit_test(a_link_that_fails_to_send_is_lost_though_nothing_arrives),
