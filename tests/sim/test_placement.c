@@ -155,6 +155,64 @@ static void take_turns_directly(struct setup *s, uint64_t seed, uint32_t i, uint
                 sim_fail(s->sim, "still relayed");
 }
 
+/* Two servers each add to the buffer in turn. The client's words to one of them, also its
+ * announcement of the other server, come `late_ns` late. Return true if the other server dialled
+ * meanwhile. */
+static bool announce_late(uint64_t seed, unsigned late, unsigned first, uint64_t late_ns,
+                          unsigned *ret_refused)
+{
+        struct setup s;
+        cl_event e[2];
+        setup_begin(&s, &(struct sim_params){
+                                .seed = seed, .servers = 2, .devices = "0", .delay_ns = 1000 });
+        OK(clFinish(s.queues[0]));
+        sim_hold_client(s.sim, late, true);
+        OK(setup_launch(&s, first, 0, NULL, &e[0]));
+        OK(setup_launch(&s, !first, 1, &e[0], &e[1]));
+        OK(clFlush(s.queues[first]));
+        OK(clFlush(s.queues[!first]));
+        sim_run(s.sim, late_ns);
+        unsigned early = sim_early_dials(s.sim);
+        *ret_refused = sim_refused_dials(s.sim);
+        assert_int_equal(sim_traffic(s.sim, 0, 1) + sim_traffic(s.sim, 1, 0), 0);
+        sim_hold_client(s.sim, late, false);
+        OK(clWaitForEvents(2, e));
+        OK(clReleaseEvent(e[0]));
+        OK(clReleaseEvent(e[1]));
+        take_turns_directly(&s, seed, 2, 20);
+        setup_check(&s, 0, 20);
+        setup_end(&s);
+        return early > 0;
+}
+
+TEST(a_server_that_dials_before_the_clients_announcement_arrived_waits_for_it)
+{
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                unsigned early = 0, refused;
+                for (unsigned way = 0; way < 4; way++) {
+                        early += announce_late(seed, way & 1, way >> 1, 20000, &refused);
+                        assert_int_equal(refused, 0);
+                }
+                assert_true(early >= 2); /* the client lets one of the two dial */
+        }
+}
+
+TEST(servers_connect_though_the_clients_announcement_came_after_a_dial_was_refused)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_ERROR; /* it is a warning */
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+                unsigned refused = 0;
+                for (unsigned way = 0; way < 4; way++) {
+                        unsigned n;
+                        (void)announce_late(seed, way & 1, way >> 1, 1000000000, &n);
+                        refused += n > 0;
+                }
+                assert_true(refused >= 2);
+        }
+        log_threshold = before;
+}
+
 TEST(servers_that_are_relayed_reach_each_other_as_soon_as_they_can)
 {
         enum log_level before = log_threshold;
@@ -595,6 +653,10 @@ int main(void)
                 cmocka_unit_test(
                         servers_that_cannot_reach_each_other_exchange_data_through_the_client),
                 cmocka_unit_test(a_relayed_session_ends_with_its_server),
+                cmocka_unit_test(
+                        a_server_that_dials_before_the_clients_announcement_arrived_waits_for_it),
+                cmocka_unit_test(
+                        servers_connect_though_the_clients_announcement_came_after_a_dial_was_refused),
                 cmocka_unit_test(servers_that_are_relayed_reach_each_other_as_soon_as_they_can),
                 cmocka_unit_test(data_for_many_servers_goes_down_a_chain),
                 cmocka_unit_test(data_that_a_lost_server_was_to_forward_comes_from_another),

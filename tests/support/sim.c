@@ -203,7 +203,7 @@ struct sim *sim_free(struct sim *sim)
         if (!sim)
                 return NULL;
         for (unsigned i = 0; i < sim->params.servers; i++)
-                sim->servers[i].frozen = false;
+                sim->servers[i].frozen = sim->servers[i].held = false;
         sim->params.cuts = sim->params.alterations = 0;
         sim->client = client_free(sim->client);
         for (uint64_t at; (at = sim_next_event(sim)) != SIM_NEVER;) {
@@ -330,6 +330,21 @@ void sim_cut_peers(struct sim *sim, unsigned i, unsigned k)
 void sim_freeze(struct sim *sim, unsigned i, bool frozen)
 {
         sim->servers[i].frozen = frozen;
+}
+
+void sim_hold_client(struct sim *sim, unsigned i, bool held)
+{
+        sim->servers[i].held = held;
+}
+
+unsigned sim_early_dials(const struct sim *sim)
+{
+        return sim->early_dials;
+}
+
+unsigned sim_refused_dials(const struct sim *sim)
+{
+        return sim->refused_dials;
 }
 
 uint64_t sim_traffic(const struct sim *sim, unsigned from, unsigned to)

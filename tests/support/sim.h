@@ -94,6 +94,14 @@ void sim_set_ways(struct sim *sim, uint64_t blocked);
 /* Hold back the bytes that server i sends (true), or let them go. */
 void sim_freeze(struct sim *sim, unsigned i, bool frozen);
 
+/* Hold back the bytes that the client sends to server i (true), or let them go. */
+void sim_hold_client(struct sim *sim, unsigned i, bool held);
+/* The number of times that a server's dial found that the other server did not know its token: the
+ * client's announcement had not arrived there. */
+unsigned sim_early_dials(const struct sim *sim);
+/* The number of servers' dials that were refused for it in the end. */
+unsigned sim_refused_dials(const struct sim *sim);
+
 /* The i-th server's engine, and its session with the client. */
 struct engine *sim_engine(struct sim *sim, unsigned i);
 

@@ -144,12 +144,17 @@ static void arrive(struct sim *sim, struct dial *d) REQUIRES(engine_held)
                 return;
         }
         struct session *there = engine_peer_session(to->engine, d->token);
+        sim->early_dials += !there;
         if (!there && ++d->tries < DIAL_TRIES)
                 d->at = sim->now + sim->delay_ns + 1 +
                         pause_of(sim); /* the client's word to it is on its way */
         if (!there || d->generation <= session_generation(there)) {
-                if (there || d->tries == DIAL_TRIES)
-                        fail(sim, d, !there);
+                bool given_up = !there && d->tries == DIAL_TRIES;
+                sim->refused_dials += given_up;
+                if (given_up)
+                        d->tries = 0;
+                if (there || given_up)
+                        fail(sim, d, given_up);
                 return;
         }
         sim_link_close_session(sim, there);

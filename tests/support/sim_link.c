@@ -286,7 +286,8 @@ static void trace(struct sim *sim, struct sim_link *l, int i, const void *data, 
 
 bool sim_link_is_held_back(const struct sim_link *l, int i)
 {
-        return l->end[i].server && l->end[i].server->frozen;
+        const struct sim_server *from = l->end[i].server, *to = l->end[!i].server;
+        return from ? from->frozen : to && to->held;
 }
 
 bool sim_link_push(struct sim *sim, struct sim_link *l, int i)

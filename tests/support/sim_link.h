@@ -92,7 +92,7 @@ void sim_link_tick(const struct sim *sim, struct sim_link *l, int i);
  * under way. */
 uint64_t sim_link_arrival(const struct sim_link *l, int i);
 
-/* Return true if the bytes that end `i` sends are held back (sim_freeze). */
+/* Return true if the bytes that end `i` sends are held back (sim_freeze, sim_hold_client). */
 bool sim_link_is_held_back(const struct sim_link *l, int i);
 
 /* Return the open end of this server; -1: none. */

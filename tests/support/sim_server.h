@@ -17,6 +17,7 @@ struct sim_server {
         char name[16], address[32];
         struct engine *engine;
         bool dead, frozen;
+        bool held; /* nothing of the client's arrives (sim_hold_client) */
         bool over; /* the client closed the session */
         bool away; /* the client's connections are lost */
         bool drains;

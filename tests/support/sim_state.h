@@ -39,7 +39,8 @@ struct sim {
         struct dial dials[SIM_DIALS_MAX];
         /* From one to the other, that may yet fail. */
         unsigned relayed_tries[SIM_SERVERS_MAX][SIM_SERVERS_MAX];
-        uint64_t dialled;   /* tries that were accepted */
+        uint64_t dialled; /* tries that were accepted */
+        unsigned early_dials, refused_dials;
         unsigned described; /* connections that got descriptions of devices, and no session */
         struct sim_quiet quiet;
         uint64_t waited_ns, altered; /* by the client; so often bytes were */
