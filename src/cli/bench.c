@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/installed.h"
 #include "base/mem.h"
 #include "cli/command.h"
 #include "cli/list.h"
@@ -24,10 +25,17 @@ struct bench {
 /* Find the path of a benchmark program. On an error it has printed it. */
 static int find_program(const struct bench *b, const char *name, char out[PATH_MAX + 32])
 {
+        char installed[PATH_MAX];
         snprintf(out, PATH_MAX + 32, "%s/%s", b->folder, name);
         if (file_is_executable(out))
                 return 0;
-        fprintf(stderr, "spancl: %s is missing: the benchmarks were not built\n", out);
+        if (installed_find(name, installed) && file_is_executable(installed)) {
+                snprintf(out, PATH_MAX + 32, "%s", installed);
+                return 0;
+        }
+        fprintf(stderr,
+                "spancl: %s is not installed: it is a part of a build that has an ICD loader\n",
+                name);
         return SP_E_NOENT;
 }
 

@@ -2,6 +2,7 @@
 """services.py BUILD [NAME...]: claims about spancld as a service: sockets of the service manager, the package's scripts and
 units, and packaging/pocld. No systemd runs. Each function is one claim."""
 
+import json
 import os
 import shutil
 import socket
@@ -118,6 +119,22 @@ def pocld_understands_its_options_and_variables():
         for wrong in ("-p", "x"), ("-p",), ("--port=-1",):
             assert says(*wrong) is None, wrong
         assert "POCLD_LOGLEVEL" in says("--help")
+
+
+def the_installed_benchmark_measures_a_server():
+    with tempfile.TemporaryDirectory() as folder:
+        for component in "libspancl1", "cli":
+            done = run("cmake", "--install", BUILD, "--component", component, "--prefix", f"{folder}/usr")
+            assert done.returncode == 0, done.stdout
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SPANCL_", "OCL_"))}
+        with Servers(BUILD, 1, (), vendors=native_vendors(folder)) as s:
+            done = subprocess.run([f"{folder}/usr/bin/spancl", "bench", "--json", "--server", f"localhost:{s.ports[0]}", "--",
+                                   "--only", "empty", "--scale", "1"], env=env, check=False, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HANG_S)
+            assert done.returncode == 0, done.stdout + done.stderr
+            server, results = map(json.loads, done.stdout.splitlines())
+            assert server["reachable"] and server["devices"], server
+            assert results["results"]["empty_kernel_finish"]["median"] > 0, results
 
 
 def packaged_files(folder):
