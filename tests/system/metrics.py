@@ -95,6 +95,29 @@ def a_session_is_counted_and_its_traffic_grows():
         assert not [k for k in after if k[0].startswith("spancl_session_")], after
 
 
+def the_dashboard_and_the_alerts_ask_for_series_that_exist():
+    """With a client that has each limit. A server's name is Prometheus's own label."""
+    dashboard = json.loads((ROOT / "packaging/grafana/spancl.json").read_text(encoding="utf-8"))
+    asked = [(t["expr"], t["legendFormat"]) for panel in dashboard["panels"] for t in panel.get("targets", ())]
+    asked += [(v["query"], "") for v in dashboard["templating"]["list"] if v["type"] == "query"]
+    assert len(asked) > 10, asked
+    asked += [(line, "") for line in re.findall(r"^ +expr: (.+)$", (ROOT / "docs/METRICS.md").read_text(encoding="utf-8"), re.M)]
+    with Served("localhost:0", "--client-memory", "64,0=32", "--client-time", "60/60,0=30/60") as s:
+        client = s.session()
+        wait_for(lambda: s.value("spancl_session_programs") and s.value("spancl_device_state"), s.log)
+        labels = {}
+        for name, has in s.scrape():
+            labels.setdefault(name, {"instance"}).update(re.findall(r"(\w+)=", has))
+        for text, legend in asked:
+            names = re.findall(r"\bspancl_\w+", text)
+            assert names and all(name in labels for name in names), (text, sorted(labels))
+            used = set(re.findall(r"(\w+)[!=]~?=?\"", text)) | set(re.findall(r"{{(\w+)}}", legend))
+            for group in re.findall(r"\bby \(([^)]+)\)", text):
+                used |= set(group.split(", "))
+            assert all(used <= labels[name] for name in names[:1]), (text, legend, labels[names[0]])
+        client.communicate(timeout=HANG_S)
+
+
 def devices_and_refusals_are_counted():
     with Served("localhost:0", "--sessions", "1") as s:
         wait_for(lambda: any(k[0] == "spancl_device_state" for k in s.scrape()), s.log)

@@ -173,6 +173,33 @@ def kernels_wait_when_the_device_time_is_used_up():
         other.end()
 
 
+def share_of(pid):
+    """What the kernel has of a process's share of the processors: its threads' nice values and its group's weight."""
+    nice = {os.getpriority(os.PRIO_PROCESS, int(thread)) for thread in os.listdir(f"/proc/{pid}/task")}
+    group = next((line[3:].strip("/") for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+                  if line.startswith("0::")), "")
+    weight = Path("/sys/fs/cgroup") / group / "cpu.weight"
+    return nice, weight.read_text().strip() if weight.exists() else None
+
+
+def the_kernel_knows_the_priority_of_a_client():
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    for word, nice, weight in ("normal", own, None), ("low", 10, "20"), ("high", -5, "500"):
+        if word == "high" and os.geteuid():
+            return "high priorities need root"
+        with Server("--client-priority", word) as server:
+            a = server.session()
+            assert a.do("take 1") == "0", server.log()
+            (session,) = top(BUILD, server.servers.address(0))["sessions"]
+
+            def given():
+                values, of_group = share_of(session["worker"])
+                return values == {nice} or (weight and of_group == weight)
+            wait_for(given, lambda: f"{word}: {share_of(session['worker'])}\n{server.log()}")
+            a.end()
+    return None
+
+
 def builds_of_one_client_take_turns():
     with Server("--client-builds", "1") as server:
         a, b, other = server.session(), server.session(), server.session(other=True)
