@@ -214,6 +214,7 @@ def packages_work_on_another_system():
     use(OTHER, True)
     OTHER.run("apt-get purge -y spancld && ! getent passwd spancl && ! getent group spancl && "
               "! ls -d /etc/spancl/spancld.conf /var/lib/spancld /var/cache/spancld")
+    OTHER.run("apt-get purge -y 'spancl*' 'libspancl*' && ! find / -xdev -name '*spancl*' -not -path '/home/*' | grep .")
 
 
 def figures_can_be_measured_again():
