@@ -53,6 +53,7 @@ struct doctor {
         const char *server; /* that the checks are about; NULL: this host */
         unsigned warnings, faults;
         unsigned out_of_service; /* devices of `server` */
+        bool sandbox;            /* `server` has reported its sandbox */
         int timeout_ms;
         char library[PATH_MAX]; /* the registered one; "": none */
 };
@@ -118,6 +119,7 @@ static void begin(struct doctor *d, const char *server)
 {
         d->server = server;
         d->out_of_service = 0;
+        d->sandbox = false;
         if (!d->json)
                 printf("%s\n", server ? server : "this host");
 }
@@ -498,11 +500,30 @@ static struct text pairing_remedy(const struct server_spec *spec, const struct a
 
 static const char repair[] = "the server's log says why; start spancld again after repairs";
 
-/* A session gets no device that is out of service. */
+/* Report how sessions are kept apart on the server. */
+static void report_sandbox(struct doctor *d, uint64_t state)
+{
+        static const char remedy[] = "docs/SECURITY.md says what namespaces take";
+        if (state == INFO_SANDBOX_OFF)
+                report(d, WARNING, "sandbox", "start spancld without `--sandbox 0`",
+                       "the server isolates no session");
+        else if (state == INFO_SANDBOX_SHARED)
+                report(d, WARNING, "sandbox", remedy,
+                       "sessions see the server's processes and network interfaces");
+        else
+                report(d, OK, "sandbox", "", "sessions are isolated");
+}
+
+/* The server's report about itself. A session gets no device that is out of service. */
 static void on_stats(void *user, const struct wire_session_stats *m)
 {
         struct doctor *d = user;
-        struct bytes number;
+        struct bytes number, server, sandbox;
+        if (!d->sandbox && info_find(m->links, INFO_SERVER, &server) &&
+            info_find(server, INFO_SERVER_SANDBOX, &sandbox)) {
+                d->sandbox = true;
+                report_sandbox(d, info_u64(server, INFO_SERVER_SANDBOX, INFO_SANDBOX_WHOLE));
+        }
         if (!info_find(m->links, INFO_OUT_OF_SERVICE, &number))
                 return;
         d->out_of_service++;

@@ -91,6 +91,7 @@ enum info_key {
         INFO_SERVER_REASON,    /* text: lower-case letters and underscores */
         INFO_SERVER_COUNT,     /* u64: connections since its start */
         INFO_SERVER_DRAINING,  /* u64: 1: it takes no new sessions, and ends with the last one */
+        INFO_SERVER_SANDBOX,   /* u64: enum info_sandbox */
         INFO_HEALTH = 0x10168, /* block, one message for each device */
         INFO_HEALTH_DEVICE,    /* u64: its number for --devices */
         INFO_HEALTH_NAME,      /* text */
@@ -179,6 +180,12 @@ enum info_trace_flags {
                 1
                 << 1, /* the times are those at which the server submitted it and noticed its end */
         TRACE_COMMAND_FAILED = 1 << 2,
+};
+
+enum info_sandbox {
+        INFO_SANDBOX_WHOLE,
+        INFO_SANDBOX_SHARED, /* sessions have no namespaces of their own */
+        INFO_SANDBOX_OFF,    /* --sandbox 0 */
 };
 
 enum info_health_state {

@@ -52,6 +52,14 @@ static int put_refused(struct buf *b, const char *reason, uint64_t count)
         return r;
 }
 
+static enum info_sandbox sandbox_of(const struct supervisor *s)
+{
+        if (!config_option_flag(s->options, CONFIG_sandbox))
+                return INFO_SANDBOX_OFF;
+        bool shared = !config_option_flag(s->options, CONFIG_namespaces) || s->namespaces_reported;
+        return shared ? INFO_SANDBOX_SHARED : INFO_SANDBOX_WHOLE;
+}
+
 static int put_server(const struct supervisor *s, struct buf *b)
 {
         const struct {
@@ -64,6 +72,7 @@ static int put_server(const struct supervisor *s, struct buf *b)
                 { INFO_SERVER_SESSIONS_BEGUN, s->counts.begun },
                 { INFO_SERVER_SESSIONS_LOST, s->counts.lost },
                 { INFO_SERVER_DRAINING, s->end.draining },
+                { INFO_SERVER_SANDBOX, sandbox_of(s) },
         };
         size_t mark;
         int r = info_begin(b, INFO_SERVER, &mark);
