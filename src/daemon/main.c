@@ -7,6 +7,7 @@
 #include "base/journal.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/paragraph.h"
 #include "config/document.h"
 #include "config/options.h"
 #include "daemon/client_limits.h"
@@ -29,38 +30,22 @@
 #include "sandbox/calls.h"
 #include "transport/tls.h"
 
-/* Print a text in lines of at most 70 columns, indented. */
-static void print_text(const char *text)
-{
-        size_t column = 0;
-        for (const char *p = text; *p;) {
-                size_t n = strcspn(p, " ");
-                if (column + n > 70) {
-                        printf("\n");
-                        column = 0;
-                }
-                printf("%s%.*s", column ? " " : "      ", (int)n, p);
-                column += n + 1;
-                p += n + strspn(p + n, " ");
-        }
-        printf("\n");
-}
-
 static void print_help(void)
 {
+        enum { INDENT = 6 };
         printf("Usage: spancld [OPTIONS]\n"
                "       spancld COMMAND\n"
                "Lends the OpenCL devices of this host to SpanCL clients.\n");
         for (const struct config_note *n = config_commands; n->name; n++) {
                 printf("\n  %s\n", n->name);
-                print_text(n->doc);
+                paragraph_print(stdout, INDENT, n->doc);
         }
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
                 if (e->side != CONFIG_SERVER)
                         continue;
                 printf("\n  %s%s%s\n", e->name, *e->value ? " " : "", e->value);
-                print_text(e->doc);
+                paragraph_print(stdout, INDENT, e->doc);
                 if (config_is_limited(id)) {
                         char allowed[256];
                         config_allowed(id, allowed, sizeof(allowed));
