@@ -216,6 +216,11 @@ int command_bench(int argc, char **argv)
                 mem_free(servers);
                 return command_usage("bench");
         }
+        if (i < argc && (!i || strcmp(argv[i - 1], "--") != 0)) {
+                options_refuse("bench", argv[i]);
+                mem_free(servers);
+                return 2;
+        }
         if (!program_folder(b.folder))
                 b.folder[0] = 0;
         int r = b.plot   ? plot(&b, servers, argv + i)

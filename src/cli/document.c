@@ -88,7 +88,7 @@ static int print_json(void)
                 wrong += !ok;
                 mem_free(error);
         }
-        if (options_servers(NULL, &specs, &count) < 0)
+        if (options_servers(NULL, NULL, &specs, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++) {
                 json_begin(&w, NULL, '{');
@@ -117,7 +117,7 @@ int command_config(int argc, char **argv)
         struct server_spec *specs;
         size_t count;
         int wrong = print_variables();
-        if (options_servers(NULL, &specs, &count) < 0)
+        if (options_servers(NULL, NULL, &specs, &count) < 0)
                 return 2;
         printf("\nServers:\n");
         for (size_t i = 0; i < count; i++) {

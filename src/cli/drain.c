@@ -38,7 +38,7 @@ int command_drain(int argc, char **argv)
         int failed = 0;
         if (argc > 1 || (argc && argv[0][0] == '-'))
                 return command_usage("drain");
-        if (options_servers(argc ? argv[0] : "localhost", &servers, &count) < 0)
+        if (options_servers(argc ? argv[0] : "localhost", "drain", &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
                 failed += drain(&servers[i]) < 0;

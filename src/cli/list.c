@@ -374,7 +374,7 @@ int command_ping(int argc, char **argv)
         }
         if (argc != 1 + json || !strncmp(argv[0], "--", 2))
                 return command_usage("ping");
-        if (options_servers(argv[0], &servers, &count) < 0)
+        if (options_servers(argv[0], "ping", &servers, &count) < 0)
                 return 2;
         for (size_t i = 0; i < count; i++)
                 failed += ping(&servers[i], options_timeout(), json) < 0;

@@ -109,7 +109,7 @@ static int add_configured(struct listing *l, int timeout_ms)
 {
         struct server_spec *specs;
         size_t count;
-        int r = options_servers(NULL, &specs, &count);
+        int r = options_servers(NULL, NULL, &specs, &count);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < count; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/paragraph.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
@@ -12,12 +13,22 @@
 #include "cli/run.h"
 #include "cli/trace/trace.h"
 #include "cli/use.h"
+#include "config/nearest.h"
 #include "config/variables.h"
 #include "transport/tls.h"
 
+enum { INDENT = 6, SENTENCE_MAX = 1024 };
+
 static void print_option(FILE *to, const struct argument_option *o)
 {
-        fprintf(to, "  %s%s%s\n      %s\n", o->name, *o->value ? " " : "", o->value, o->doc);
+        fprintf(to, "  %s%s%s\n", o->name, *o->value ? " " : "", o->value);
+        paragraph_print(to, INDENT, o->doc);
+}
+
+static void print_servers_help(FILE *to)
+{
+        fprintf(to, "\n");
+        paragraph_print(to, 0, command_servers_help);
 }
 
 static void print_command_help(const struct command *c)
@@ -25,13 +36,16 @@ static void print_command_help(const struct command *c)
         struct argument list[ARGUMENTS_MAX];
         size_t n = arguments_of(c->arguments, list);
         command_print(stdout, c);
-        printf("%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
+        char sentence[SENTENCE_MAX];
+        snprintf(sentence, sizeof(sentence), "%c%s.", toupper((unsigned char)c->help[0]),
+                 c->help + 1);
+        paragraph_print(stdout, 0, sentence);
         for (size_t i = 0; i < n; i++)
                 for (const struct argument_option *o = argument_options; o->name; o++)
                         if (!strcmp(o->name, list[i].option))
                                 print_option(stdout, o);
         if (strstr(c->arguments, "S]") || strstr(c->arguments, "S..."))
-                printf("\n%s\n", command_servers_help);
+                print_servers_help(stdout);
 }
 
 static void print_help(FILE *to)
@@ -39,12 +53,14 @@ static void print_help(FILE *to)
         fprintf(to, "Usage: spancl COMMAND [ARGUMENTS]\n"
                     "Uses devices of other hosts as local OpenCL devices.\n\n");
         const struct command *c;
-        for (size_t i = 0; (c = command_at(i)); i++)
-                fprintf(to, "  %s %s\n      %s\n", c->name, c->arguments, c->help);
+        for (size_t i = 0; (c = command_at(i)); i++) {
+                fprintf(to, "  %s %s\n", c->name, c->arguments);
+                paragraph_print(to, INDENT, c->help);
+        }
         fprintf(to, "\nOptions:\n");
         for (const struct argument_option *o = argument_options; o->name; o++)
                 print_option(to, o);
-        fprintf(to, "\n%s\n", command_servers_help);
+        print_servers_help(to);
 }
 
 static bool asks_help(const char *arg)
@@ -67,6 +83,22 @@ static int run(const struct command *c, int argc, char **argv)
         return c->run(argc, argv);
 }
 
+/* Find the command whose name is nearest. NULL: none is near. */
+static const char *nearest(const char *name)
+{
+        const struct command *c;
+        const char *best = NULL;
+        unsigned best_distance = 3;
+        for (size_t i = 0; (c = command_at(i)); i++) {
+                unsigned d = config_distance(name, c->name);
+                if (d < best_distance && d < strlen(c->name) / 2 + 1) {
+                        best = c->name;
+                        best_distance = d;
+                }
+        }
+        return best;
+}
+
 int main(int argc, char **argv)
 {
         const char *name = argc > 1 ? argv[1] : "--help";
@@ -81,6 +113,8 @@ int main(int argc, char **argv)
         const struct command *c = command_find(name);
         if (c)
                 return run(c, argc - 2, argv + 2);
-        fprintf(stderr, "spancl: no command '%s'; spancl --help lists all\n", name);
+        const char *near = nearest(name);
+        fprintf(stderr, "spancl: no command '%s'; %s%s%sspancl --help lists all\n", name,
+                near ? "is it '" : "", near ? near : "", near ? "'? " : "");
         return 2;
 }

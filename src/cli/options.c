@@ -109,10 +109,11 @@ int options_take_values(int argc, char **argv, const char *const *flags, bool *r
         return i;
 }
 
-int options_servers(const char *text, struct server_spec **ret, size_t *ret_count)
+int options_servers(const char *text, const char *origin, struct server_spec **ret,
+                    size_t *ret_count)
 {
         char *error = NULL;
-        int r = text ? config_servers_parse(text, "--server", ret, ret_count, &error)
+        int r = text ? config_servers_parse(text, origin, ret, ret_count, &error)
                      : config_servers(ret, ret_count, &error);
         if (r < 0)
                 fprintf(stderr, "spancl: %s\n", error ? error : status_text(r));
@@ -124,14 +125,20 @@ void options_hint(const struct queried *at)
 {
         if (at->count && at->servers[0].implied)
                 fprintf(stderr,
-                        "spancl: no server is configured, so %s was tried. Start spancld there, or name servers: "
-                        "--server HOST, or SPANCL_SERVERS=\"HOST HOST\" (spancl --help)\n",
+                        "spancl: no server is configured, so %s was tried. Start spancld there, or choose servers: "
+                        "`spancl use HOST`, --server HOST, or SPANCL_SERVERS=\"HOST HOST\" (spancl --help)\n",
                         at->servers[0].name);
 }
 
 int options_timeout(void)
 {
         return (int)config_number(CONFIG_connect_timeout);
+}
+
+void options_refuse(const char *command, const char *arg)
+{
+        fprintf(stderr, "spancl: %s takes no '%s'; a server is named by --server %s\n", command,
+                arg, arg);
 }
 
 int options_query(const char *name, int argc, char **argv, const char *const *flags,
@@ -143,12 +150,12 @@ int options_query(const char *name, int argc, char **argv, const char *const *fl
                 return i;
         int r = 0;
         if (i < argc) {
-                fprintf(stderr, "spancl: %s takes no '%s'\n", name, argv[i]);
+                options_refuse(name, argv[i]);
                 r = SP_E_INVAL;
         }
         ret->timeout_ms = options_timeout();
         if (!r)
-                r = options_servers(text, &ret->servers, &ret->count);
+                r = options_servers(text, "--server", &ret->servers, &ret->count);
         mem_free(text);
         return r;
 }

@@ -26,8 +26,13 @@ struct option_value {
 int options_take_values(int argc, char **argv, const char *const *flags, bool *ret_flags,
                         const struct option_value *values, char **ret_servers);
 
-/* Parse the servers in `text`, or the configured ones if it is NULL. On an error it has printed it. */
-SP_NODISCARD int options_servers(const char *text, struct server_spec **ret, size_t *ret_count);
+/* Parse the servers in `text`, or the configured ones if it is NULL. On an error it has printed it;
+ * `origin` is the option or command that has the text. */
+SP_NODISCARD int options_servers(const char *text, const char *origin, struct server_spec **ret,
+                                 size_t *ret_count);
+
+/* Print that the command does not take an argument, which may be meant as a server. */
+void options_refuse(const char *command, const char *arg);
 
 /* SPANCL_CONNECT_TIMEOUT in ms. */
 int options_timeout(void);

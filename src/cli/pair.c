@@ -126,12 +126,12 @@ static int pair(struct pairing *p, const char *address, const char *code, int ti
 }
 
 /* Convert HOST[:PORT] to an address. */
-static int parse_host(const char *text, char ret[ADDRESS_MAX])
+static int parse_host(const char *text, const char *command, char ret[ADDRESS_MAX])
 {
         struct server_spec *specs;
         struct address a;
         size_t count;
-        int r = options_servers(text, &specs, &count);
+        int r = options_servers(text, command, &specs, &count);
         if (r < 0)
                 return r;
         bool host = count == 1 && specs[0].address && !address_parse(specs[0].address, &a) &&
@@ -182,7 +182,8 @@ int command_pair(int argc, char **argv)
                 printf("%s\nThe keys are in %s.\n", p.hex, p.folder);
                 return 0;
         }
-        if (parse_host(argv[0], address) < 0 || ask_code(argc > 1 ? argv[1] : NULL, code) < 0)
+        if (parse_host(argv[0], "pair", address) < 0 ||
+            ask_code(argc > 1 ? argv[1] : NULL, code) < 0)
                 return 2;
         int r = pair(&p, address, code, options_timeout());
         explicit_bzero(code, sizeof(code));
@@ -201,7 +202,7 @@ int command_unpair(int argc, char **argv)
         char address[ADDRESS_MAX], folder[KEYS_PATH_MAX], where[ADDRESS_MAX], text[KEYS_TEXT_MAX];
         if (argc != 1 || argv[0][0] == '-')
                 return command_usage("unpair");
-        if (parse_host(argv[0], address) < 0)
+        if (parse_host(argv[0], "unpair", address) < 0)
                 return 2;
         address_show(address, where);
         int r = keys_folder(NULL, folder);

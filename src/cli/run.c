@@ -59,7 +59,7 @@ int run_prepare(const char *servers)
 {
         struct server_spec *specs;
         size_t count;
-        int r = options_servers(servers, &specs, &count);
+        int r = options_servers(servers, "--server", &specs, &count);
         if (r < 0)
                 return r;
         /* The server was implied; name it, so that the program reports its absence. */

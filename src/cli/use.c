@@ -125,7 +125,7 @@ static bool are_servers(const char *list)
 {
         struct server_spec *specs;
         size_t count;
-        if (list[strcspn(list, "\r\n")] || options_servers(list, &specs, &count) < 0)
+        if (list[strcspn(list, "\r\n")] || options_servers(list, "use", &specs, &count) < 0)
                 return false;
         config_servers_free(specs, count);
         return true;

@@ -302,6 +302,7 @@ static int attach(const char *what, const char *servers, const char *seconds, co
         struct files f;
         struct attach a = { .file = f.json };
         struct server_spec *list = NULL;
+        const char *origin = servers ? "--server" : "--attach";
         bool number = what && *what && !what[strspn(what, "0123456789")];
         if (what && !number && !servers)
                 servers = what;
@@ -312,7 +313,7 @@ static int attach(const char *what, const char *servers, const char *seconds, co
                         "spancl: --for takes a duration of up to 24 h, such as 10s, 5min or 1h\n");
                 return 2;
         }
-        if (!name_files(file, &f) || options_servers(servers, &list, &a.count) < 0)
+        if (!name_files(file, &f) || options_servers(servers, origin, &list, &a.count) < 0)
                 return 2;
         a.servers = list;
         bool made = make_files(&f);
