@@ -46,6 +46,15 @@ static enum config_id find_option(const char *arg, const char **ret_value)
         return config_find(CONFIG_SERVER, arg, n);
 }
 
+static int unknown_option(const char *arg, char **ret_error)
+{
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(arg, "="), arg);
+        const char *near = *arg == '-' ? config_nearest(CONFIG_SERVER, name) : NULL;
+        return config_fail(ret_error, "unknown option '%s'; %s%s%s--help lists all", arg,
+                           near ? "is it " : "", near ? near : "", near ? "? " : "");
+}
+
 int config_options_parse(int argc, char **argv, struct config_options *ret, char **ret_error)
 {
         *ret = (struct config_options){ 0 };
@@ -53,8 +62,7 @@ int config_options_parse(int argc, char **argv, struct config_options *ret, char
                 const char *value;
                 enum config_id id = find_option(argv[i], &value);
                 if (id == CONFIG_COUNT)
-                        return config_fail(ret_error, "unknown option '%s'; --help lists all",
-                                           argv[i]);
+                        return unknown_option(argv[i], ret_error);
                 const struct config_entry *e = config_entry(id);
                 if (e->kind == CONFIG_FLAG) {
                         value = value ? value : "1";

@@ -349,7 +349,9 @@ static void wrong_options_are_explained(void **state)
         static const struct {
                 const char *arg, *value, *says;
         } cases[] = {
-                { "--listn", NULL, "--listn" },
+                { "--listn", NULL, "unknown option '--listn'; is it --listen? --help" },
+                { "--sesions=3", NULL, "is it --sessions?" },
+                { "--toaster", NULL, "unknown option '--toaster'; --help" },
                 { "--linger", NULL, "needs a value" },
                 { "--linger", "soon", "--linger" },
                 { "--linger", "86401", "86400" },
