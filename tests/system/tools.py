@@ -253,6 +253,31 @@ def programs_read_what_the_tools_say():
              .stderr.splitlines()[0].removeprefix("spancl: ")}]
 
 
+def keys_of(value):
+    """Those of an object and of all in it; a benchmark's figures have names of their own."""
+    if isinstance(value, list):
+        return {key for one in value for key in keys_of(one)}
+    if not isinstance(value, dict):
+        return set()
+    return set(value) | {key for name, one in value.items() if name != "results" for key in keys_of(one)}
+
+
+def every_key_of_json_is_documented():
+    known = set(re.findall(r"`([a-z_]+)`", (ROOT / "docs/JSON.md").read_text(encoding="utf-8")))
+    with two_servers() as (_, names, where), programs(where, 1), tempfile.NamedTemporaryFile("w", suffix=".found") as found:
+        found.write('{"name":"gpu9","addresses":["192.0.2.1"],"port":7001,"types":"gpu","load":2}\n')
+        found.flush()
+        for command in (["top", "--once", *where, "--server", "localhost:1"], ["list", "--quick", *where, "--server", "localhost:1"],
+                        ["ping", names[0]], ["ping", "localhost:1"], ["config"], ["doctor", names[0]],
+                        ["discover", f"file:{found.name}"], ["bench", *where, "--", "--only", "empty", "--scale", "1"]):
+            done = spancl(command[0], "--json", *command[1:])
+            used = keys_of(lines_of(done))
+            assert used, done.stderr
+            # "the same with `received`"
+            unknown = {key for key in used if not {key, key.replace("received", "sent")} & known}
+            assert not unknown, (command, unknown)
+
+
 def the_drivers_library_tells_of_devices_and_harms_no_server():
     with tempfile.TemporaryDirectory() as folder:
         vendors = native_vendors(folder)
