@@ -23,6 +23,10 @@ extern const struct service_type {
         const char *kind; /* in a line */
 } service_types[SERVICE_TYPES];
 
+/* The subtype of a service that is about to be withdrawn. The caches of multicast DNS keep a
+ * withdrawn record for a second (RFC 6762, 10.1), but report a new one at once. */
+#define SERVICE_LEAVES "_leaves._sub._spancl._tcp"
+
 /* A service as a line describes it. */
 struct found {
         const char *id, *name; /* UTF-8, at most FOUND_ID_MAX and FOUND_NAME_MAX bytes */

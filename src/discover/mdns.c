@@ -27,6 +27,10 @@ enum {
         STALE_S = 120,
         /* A daemon that has just started may report services late. */
         GRACE_S = 5,
+        /* A server that leaves withdraws its record within that time. Anybody can say that a server leaves. */
+        LEAVE_S = 3,
+        /* avahi-daemon drops the records of a server that has left one after the other. */
+        WITHDRAW_S = 1,
 };
 
 /* A service on one interface, by one protocol. */
@@ -37,10 +41,11 @@ struct instance {
         AvahiProtocol protocol;
         AvahiServiceResolver *resolver; /* NULL: none */
         unsigned tries;
-        uint64_t again_ns; /* when to try again; 0: no try failed */
-        bool awaited;      /* the first answer has not come */
-        bool stale;        /* of a daemon that has gone */
-        bool found;        /* `address`, `port` and `txt` are valid */
+        uint64_t again_ns;  /* when to try again; 0: no try failed */
+        bool awaited;       /* the first answer has not come */
+        bool stale;         /* of a daemon that has gone */
+        uint64_t leaves_ns; /* until then it counts as gone, because it leaves; 0: it does not */
+        bool found;         /* `address`, `port` and `txt` are valid */
         char address[FOUND_ADDRESS_MAX + 1];
         unsigned port;
         struct txt txt;
@@ -62,6 +67,7 @@ static unsigned service_count, instance_count;
 static bool browsing, settled;
 static uint64_t stale_ns = UINT64_MAX; /* when to remove stale instances */
 static uint64_t again_ns = UINT64_MAX; /* when to look for instances to resolve again */
+static uint64_t leave_ns = UINT64_MAX; /* when to look for instances that have not left */
 static bool complete[SERVICE_TYPES];   /* the browser has reported all that it knew at its start */
 
 /* Write a line if the service changed. */
@@ -70,7 +76,7 @@ static void announce(struct service *s)
         struct found f = { .id = s->id, .name = s->name, .kind = s->type->kind };
         list_each(i, &s->instances, struct instance, link)
         {
-                if (!i->found)
+                if (!i->found || i->leaves_ns)
                         continue;
                 if (!f.address_count) {
                         f.port = i->port;
@@ -172,6 +178,7 @@ static bool take(struct instance *i, const AvahiAddress *address, uint16_t port,
 static void plan(void)
 {
         avahi.due_ns = stale_ns < again_ns ? stale_ns : again_ns;
+        avahi.due_ns = leave_ns < avahi.due_ns ? leave_ns : avahi.due_ns;
 }
 
 static void resolve_later(struct instance *i)
@@ -334,6 +341,29 @@ static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, Ava
         }
 }
 
+/* Receive the servers that leave (SERVICE_LEAVES). */
+static void on_leaving(AvahiServiceBrowser *browser, AvahiIfIndex interface, AvahiProtocol protocol,
+                       AvahiBrowserEvent event, const char *name, const char *type_name,
+                       const char *domain, AvahiLookupResultFlags flags, void *user)
+{
+        struct instance *i = NULL;
+        (void)browser, (void)type_name, (void)flags, (void)user;
+        if (event == AVAHI_BROWSER_FAILURE)
+                avahi.broken = true;
+        if (event == AVAHI_BROWSER_NEW || event == AVAHI_BROWSER_REMOVE)
+                i = find_instance(find_service(&service_types[0], name, domain), interface,
+                                  protocol);
+        if (!i)
+                return;
+        uint64_t limit_ns =
+                clock_now_ns() + (event == AVAHI_BROWSER_NEW ? LEAVE_S : WITHDRAW_S) * S;
+        if (event == AVAHI_BROWSER_NEW || i->leaves_ns > limit_ns)
+                i->leaves_ns = limit_ns;
+        leave_ns = i->leaves_ns && i->leaves_ns < leave_ns ? i->leaves_ns : leave_ns;
+        plan();
+        announce(i->service);
+}
+
 static void on_state(AvahiClient *client, AvahiClientState state)
 {
         (void)state;
@@ -349,6 +379,9 @@ static void on_state(AvahiClient *client, AvahiClientState state)
                                                (void *)(uintptr_t)&service_types[i]))
                         avahi.broken = true;
         }
+        if (!avahi_service_browser_new(client, AVAHI_IF_UNSPEC, AVAHI_PROTO_UNSPEC, SERVICE_LEAVES,
+                                       NULL, 0, on_leaving, NULL))
+                avahi.broken = true;
 }
 
 /* The services stay for a while: a daemon that is started again finds them again. */
@@ -398,6 +431,27 @@ static void resolve_again(uint64_t now)
         }
 }
 
+/* Servers whose records are still there have not left. */
+static void expect_back(uint64_t now)
+{
+        leave_ns = UINT64_MAX;
+        list_each(s, &services, struct service, link)
+        {
+                bool back = false;
+                list_each(i, &s->instances, struct instance, link)
+                {
+                        if (i->leaves_ns && i->leaves_ns <= now) {
+                                i->leaves_ns = 0;
+                                back = true;
+                        } else if (i->leaves_ns && i->leaves_ns < leave_ns) {
+                                leave_ns = i->leaves_ns;
+                        }
+                }
+                if (back)
+                        announce(s);
+        }
+}
+
 static void on_expired(void)
 {
         uint64_t now = clock_now_ns();
@@ -407,6 +461,8 @@ static void on_expired(void)
         }
         if (again_ns <= now)
                 resolve_again(now);
+        if (leave_ns <= now)
+                expect_back(now);
         plan();
 }
 

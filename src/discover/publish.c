@@ -19,11 +19,20 @@
 #include "os/host.h"
 #include "os/net/interface.h"
 #include "os/process/rights.h"
+#include "os/thread.h"
 
 #define LOG  "advertise"
 #define TYPE "_spancl._tcp"
 
-enum { INPUT_MAX = 4096, NAMES_MAX = 16, PLACES_MAX = 16 };
+enum {
+        INPUT_MAX = 4096,
+        NAMES_MAX = 16,
+        PLACES_MAX = 16,
+        DNS_NAME_MAX = 256,
+        LEAVE_LIFE_S = 10,
+        LEAVE_NS =
+                400000000 /* avahi-daemon sends a new record after a random time of up to 250 ms */
+};
 
 static struct avahi_link avahi;
 static AvahiEntryGroup *group; /* NULL: none */
@@ -204,6 +213,39 @@ static void nothing(void)
 {
 }
 
+static void on_leaving(AvahiEntryGroup *g, AvahiEntryGroupState state, void *user)
+{
+        (void)g, (void)state, (void)user;
+}
+
+/* Write the service's name in the form of DNS. */
+static size_t put_instance(uint8_t ret[DNS_NAME_MAX])
+{
+        static const char kind[] = "\x07_spancl\x04_tcp\x05local"; /* and the final 0 */
+        size_t n = strlen(name);
+        ret[0] = (uint8_t)n;
+        memcpy(ret + 1, name, n);
+        memcpy(ret + 1 + n, kind, sizeof(kind));
+        return 1 + n + sizeof(kind);
+}
+
+/* Publish that the server ends (SERVICE_LEAVES). After an error, avahi-daemon just withdraws the record. */
+static void take_leave(void)
+{
+        uint8_t instance[DNS_NAME_MAX];
+        size_t size = put_instance(instance);
+        AvahiEntryGroup *g = running && *published && !avahi.broken
+                                     ? avahi_entry_group_new(avahi.client, on_leaving, NULL)
+                                     : NULL;
+        int r = g ? 0 : AVAHI_ERR_BAD_STATE;
+        for (size_t i = 0; i < place_count && !r; i++)
+                r = avahi_entry_group_add_record(g, places[i].interface, places[i].protocol, 0,
+                                                 SERVICE_LEAVES ".local", AVAHI_DNS_CLASS_IN,
+                                                 AVAHI_DNS_TYPE_PTR, LEAVE_LIFE_S, instance, size);
+        if (!r && avahi_entry_group_commit(g) == 0)
+                (void)thread_sleep(LEAVE_NS);
+}
+
 /* Parse a line of the supervisor. */
 static void take(char *line)
 {
@@ -254,6 +296,7 @@ int main(int argc, char **argv)
         if (!avahi_link_init(&avahi))
                 return 1;
         avahi_link_run(&avahi, FILE_STDIN, read_input);
+        take_leave();
         if (avahi.client)
                 avahi_client_free(avahi.client);
         return 0;

@@ -43,7 +43,6 @@ static const struct kind {
         unsigned renew_s; /* between two records that are the same; 0: needless */
         bool load;        /* it hears of each change of the load */
         bool loopback;    /* it can publish a server of loopback to its own host */
-        bool farewell;    /* it runs for a while after the end of its input */
         /* The reason for which it can't publish this server; NULL: there is none, as without this function. */
         const char *(*obstacle)(const struct supervisor *s);
         bool (*begin)(struct supervisor *s, struct advertiser *a); /* NULL: nothing to do */
@@ -58,7 +57,6 @@ static const struct kind {
         [ADVERTISER_DHT] = { .program = "advertise-dht",
                              .package = "spancl-discovery-dht",
                              .renew_s = DHT_PUBLISH_S,
-                             .farewell = true,
                              .obstacle = obstacle_of_dht,
                              .begin = begin_dht,
                              .publish = publish_dht },
@@ -399,12 +397,7 @@ void advertiser_withdraw(struct supervisor *s)
                         continue;
                 if (a->process.control >= 0)
                         log_info(LOG, "--advertise: %s withdraws the record", kinds[i].program);
-                if (kinds[i].farewell)
-                        close_input(a);
-                else
-                        helper_stop(
-                                s,
-                                &a->process); /* the record goes with its connection to the bus */
+                close_input(a); /* the program tells others, and ends */
         }
 }
 
