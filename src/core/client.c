@@ -377,6 +377,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->specs.count = params->spec_count;
         c->found.sources = params->sources ? mem_strdup(params->sources) : NULL;
         c->found.wait_ns = params->sources_ns;
+        c->found.wait_implied = params->sources_ns_implied;
         c->devices.filter_text = params->devices ? mem_strdup(params->devices) : NULL;
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
@@ -536,6 +537,7 @@ struct client *client_get(void)
                         .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,
+                        .sources_ns_implied = !config_is_set(CONFIG_discovery_wait),
                 };
                 if (client_io_loop_new(&params.io_user) < 0 || client_new(&params, &global) < 0) {
                         client_io_loop_free(params.io_user);

@@ -38,6 +38,7 @@ struct client_params {
         const char *sources;      /* of further servers, as SPANCL_DISCOVERY; NULL: none */
         const char *devices;      /* the filter of SPANCL_DEVICES; NULL: all */
         uint64_t sources_ns;      /* the first query of devices waits so long for what they find */
+        bool sources_ns_implied;  /* but not at all if servers are named */
 };
 
 /* A separate client, for tests and the simulator. Objects made from its platform belong to it, and

@@ -90,6 +90,7 @@ struct client {
                 char *sources;               /* "": none */
                 bool automatic;              /* they were "auto" */
                 uint64_t wait_ns;            /* client_params */
+                bool wait_implied;           /* the same */
                 struct discovery *discovery; /* NULL: nothing is searched */
                 struct list all;             /* struct found */
                 bool settled;                /* the sources have said what they find at first */

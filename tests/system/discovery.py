@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
+from hosts import Hosts, may_make_hosts  # noqa: E402
 from servers import Servers  # noqa: E402
 from top import top  # noqa: E402
 
@@ -23,14 +24,14 @@ HANG_S = 300  # a watchdog, not a claim about speed
 class Server(Servers):
     """One server with built-in kernels, perhaps with keys."""
 
-    def __init__(self, keys=None, transport="tcp", port=0, sessions=None):
+    def __init__(self, keys=None, transport="tcp", port=0, sessions=None, prefix=()):
         options = ["--backend", "reference", "--devices", "0"]
         self.port = port
         if sessions:
             options += ["--sessions", str(sessions)]
         if keys:
             options += ["--keys", str(keys)]
-        super().__init__(BUILD, 1, options, transport=transport)
+        super().__init__(BUILD, 1, options, transport=transport, prefix=prefix)
 
     def listen(self, i):
         return ["--listen", f"127.0.0.1:{self.port}"] if self.port else super().listen(i)
@@ -64,7 +65,7 @@ class Folder:
 class Client:
     """tests/system/finder.c."""
 
-    def __init__(self, sources, servers=None, program="system_finder", **more):
+    def __init__(self, sources, servers=None, program="system_finder", prefix=(), **more):
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
         env["OCL_ICD_VENDORS"] = str(BUILD / "etc/vendors")
         env.pop("OCL_ICD_FILENAMES", None)
@@ -76,7 +77,7 @@ class Client:
         env["SPANCL_IDLE"] = "1000"
         env.update(more)
         self.errors = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([str(BUILD / "bin" / program)], env=env, text=True,
+        self.process = subprocess.Popen([*prefix, str(BUILD / "bin" / program)], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
 
@@ -249,6 +250,46 @@ def a_server_that_does_not_answer_at_one_address_is_tried_at_the_next():
     client.expect("compute", "ok")
     client.end()
     server.stop()
+
+
+def the_first_query_waits_a_moment_if_no_server_is_named():
+    """The source is silent until it is told to speak. A busy host makes queries longer, never shorter: so one that has to
+    be short is tried again."""
+    if not may_make_hosts():
+        return "no network namespaces: without a name, the client tries port 7777 of its host"
+    default_s, unset = 0.3, {"SPANCL_DISCOVERY_WAIT": ""}
+    folder, went = Folder(), []
+    with Hosts(["alone"]) as hosts:
+        alone = hosts.inside("alone")
+        server = Server(prefix=alone)
+        program = folder.path / "program"
+        program.write_text(f"#!/bin/sh\nuntil [ -e {folder.path}/speak ]; do echo; sleep 0.05; done\n"
+                           "echo '" + json.dumps(server.record("one")) + "'\n")
+        program.chmod(0o755)
+
+        def query(answer, **more):
+            client = Client(f"exec:{program}", prefix=alone, **more)
+            begin = time.monotonic()
+            client.expect("list", answer)
+            went.append(time.monotonic() - begin)
+            return client
+
+        def is_shorter(seconds, answer, **more):
+            query(answer, **more).end()
+            return went[-1] < seconds
+
+        query("-", SPANCL_SERVERS="", **unset).end()
+        assert went[-1] >= default_s, went
+        for seconds, answer, more in ((default_s, "-", {"SPANCL_SERVERS": "", "SPANCL_DISCOVERY_WAIT": "0"}),
+                                      (default_s, "a", {"SPANCL_SERVERS": server.name(), **unset}),
+                                      (1, "-", {"SPANCL_SERVERS": "", **unset})):
+            claims.wait_for(lambda s=seconds, a=answer, m=more: is_shorter(s, a, **m), lambda: f"queries took {went}")
+        client = query("-", SPANCL_SERVERS="", **unset)
+        (folder.path / "speak").touch()
+        client.expect("until a", "a")
+        client.end()
+        server.stop()
+    return "queries took " + ", ".join(f"{s:.2f} s" for s in went)
 
 
 def a_server_known_in_two_ways_goes_when_both_have_ended():

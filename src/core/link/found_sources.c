@@ -17,11 +17,13 @@ bool found_are_searched(const struct client *c)
 
 void found_choose_sources(struct client *c)
 {
-        if (!found_are_searched(c) || strcmp(c->found.sources, "auto"))
-                return;
         bool named = false;
         for (size_t i = 0; i < c->specs.count; i++)
                 named |= !c->specs.list[i].implied;
+        if (named && c->found.wait_implied)
+                c->found.wait_ns = 0;
+        if (!found_are_searched(c) || strcmp(c->found.sources, "auto"))
+                return;
         c->found.automatic = true;
         if (named || !discovery_suits())
                 *c->found.sources = 0;
