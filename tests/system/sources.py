@@ -506,6 +506,40 @@ def a_paired_server_is_found_without_configuration():
         assert "avahi" not in clinfo("user") and "spancl" not in clinfo("user"), clinfo("user")
 
 
+def readme_finds_a_server_by_two_lines():
+    """The lines of README.md as they stand there, with clinfo as the program, and the user's and the server's default
+    folders of keys. clinfo waits for the default time, so on a busy host it is run again."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n### Find\n")[1].split("\n### ")[0]
+    there, here = section.split("```text\n")[1].split("```")[0].splitlines()
+    assert here.startswith("any-opencl-program ") and "# here" in here and there.endswith("# there"), section
+    with Network() as net:
+        folder = Path(net.folder.name)
+        _make_keys(net)
+        for name, keys in ("there", "keys"), ("here", "pair/client"):
+            (folder / name / ".config").mkdir(parents=True)
+            (folder / keys).rename(folder / name / ".config/spancl")
+
+        def start(name, host, line, **more):
+            env = {"HOME": str(folder / name), "PATH": f"{BUILD}/bin:{os.environ['PATH']}", "LANG": "C.UTF-8", **more,
+                   "DBUS_SYSTEM_BUS_ADDRESS": net.env(host)["DBUS_SYSTEM_BUS_ADDRESS"]}
+            return subprocess.Popen(net.inside(host, "bash", "-c", f"exec {line}"), env=env, text=True, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+        def is_found():
+            shown = start("here", "near", here.replace("any-opencl-program", "clinfo -l"),
+                          OCL_ICD_VENDORS=str(BUILD / "etc/vendors")).communicate(timeout=claims.HANG_S)[0]
+            assert server.poll() is None, server.communicate()[0]
+            return "SpanCL" in shown and "Device #0" in shown
+
+        server = start("there", "far", there, OCL_ICD_VENDORS=native_vendors(folder))
+        try:
+            claims.wait_for(is_found, "clinfo does not find the server")
+        finally:
+            server.terminate()
+        log = server.communicate(timeout=claims.HANG_S)[0]
+        assert server.returncode == 0, log
+
+
 def link_local_addresses_of_ipv6_alone_are_enough():
     """Such an address needs its interface. The server is found, and used."""
     with Network() as net:
