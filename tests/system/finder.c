@@ -13,7 +13,8 @@
  *   fork     list in the child of a fork
  *   children "none" if waitpid finds no child, and no SIGCHLD came
  *   add, remove S   a server, by cl_spancl_servers
- *   servers  its list, each line's end a ';' */
+ *   servers  its list, each line's end a ';'
+ *   first    the name of the first device's server */
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <errno.h>
@@ -180,6 +181,16 @@ static void print_servers(void)
         printf("%s\n", text);
 }
 
+static void print_first(void)
+{
+        char name[256];
+        cl_device_id d;
+        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, 1, &d, NULL) ||
+            clGetDeviceInfo(d, CL_DEVICE_SERVER_NAME_SPANCL, sizeof(name), name, NULL))
+                strcpy(name, "error");
+        printf("%s\n", name);
+}
+
 int main(void)
 {
         char line[512], text[DEVICES_MAX + 2];
@@ -228,6 +239,8 @@ int main(void)
                         name_servers("clRemoveServersSPANCL", rest);
                 } else if (!strcmp(line, "servers")) {
                         print_servers();
+                } else if (!strcmp(line, "first")) {
+                        print_first();
                 } else {
                         return 2;
                 }
