@@ -308,7 +308,12 @@ static void variables_of_pocl_come_before_files(void **state)
         setenv("SPANCL_DHT_KEY", "own", 1);
         assert_string_equal(config_source_setting(CONFIG_dht_key), "own");
         unsetenv("SPANCL_DHT_KEY");
+        setenv("POCL_REMOTE_SEARCH_DOMAINS", "lab.example", 1);
+        assert_string_equal(config_sources(), "mdns,dns,dht");
+        assert_string_equal(config_source_setting(CONFIG_search_domains), "lab.example");
         unsetenv("POCL_REMOTE_DHT_KEY");
+        assert_string_equal(config_sources(), "mdns,dns");
+        unsetenv("POCL_REMOTE_SEARCH_DOMAINS");
         setenv("SPANCL_DISCOVERY", "none", 1);
         assert_string_equal(config_sources(), "");
         unsetenv("SPANCL_DISCOVERY");
