@@ -4,6 +4,7 @@ is one claim."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -229,14 +230,20 @@ def a_configured_server_is_not_found_again():
 
 
 def a_server_that_does_not_answer_hides_no_other_one():
-    """Its record names the same port of another loopback address, where nobody listens."""
+    """Its record names the same port of another loopback address, where nobody listens, or a port that accepts connections
+    and never answers."""
     folder = Folder()
     server = Server()
-    folder.write(server.record("one", addresses=["127.0.0.2"], id="dead"),
-                 server.record("one", addresses=["::1"], id="other"), server.record("one"))
-    client = Client(folder.source, SPANCL_DISCOVERY_WAIT="0")
-    client.expect("until a", "a")
-    client.end()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        folder.write(server.record("one", addresses=["127.0.0.2"], id="dead"),
+                     server.record("one", port=silent.getsockname()[1], id="silent"),
+                     server.record("one", addresses=["::1"], id="other"), server.record("one"))
+        client = Client(folder.source, SPANCL_DISCOVERY_WAIT="0")
+        client.expect("until a", "a")
+        client.expect("use", "ok")
+        client.expect("compute", "ok")
+        silent.accept()[0].close()  # it was tried
+        client.end()
     server.stop()
 
 
