@@ -30,9 +30,11 @@ void tracing_start(void)
 {
         if (config_number(CONFIG_client_lttng))
                 (void)lttng_start(false);
+        /* Half; the journal has the rest. */
         if (config_number(CONFIG_trace_ring))
-                trace_limit((size_t)config_number(CONFIG_trace_ring)
-                            << 19); /* half; the journal has the rest */
+                trace_limit((size_t)config_number(CONFIG_trace_ring) << 19);
+        else if (config_number(CONFIG_trace_size))
+                trace_extend((size_t)config_number(CONFIG_trace_size) << 19);
         if (*config_text(CONFIG_trace))
                 trace_start();
         recorder_start();
@@ -53,6 +55,7 @@ struct writing {
         struct timeline out;
         struct journal_view view;
         struct journal_gaps gaps;
+        uint64_t dropped; /* of the client's own records */
         struct trace_links *links;
         uint64_t begin_ns;  /* when the client began to record */
         const char *reason; /* of the flight recorder; NULL: the program ends */
@@ -152,6 +155,7 @@ static void put_other(struct writing *w) REQUIRES(client_held)
         if (w->reason)
                 timeline_arg_text(&w->out, "reason", w->reason);
         timeline_arg(&w->out, "dropped", w->gaps.dropped);
+        timeline_arg(&w->out, "dropped_client", w->dropped);
         timeline_arg(&w->out, "untimed", w->gaps.untimed);
         timeline_clocks(&w->out, clocks, c->server_count);
         if (!w->reason) /* the flight recorder does not wait for samples */
@@ -170,6 +174,7 @@ static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)
         bad |= trace_read(put_own, w) < 0;
         trace_links_end(w->links, &w->out);
         journal_write(c, &w->view, &w->out, &w->gaps);
+        w->dropped = w->gaps.dropped;
         for (unsigned i = 0; i < c->server_count; i++)
                 ask(w, c->servers[i]);
         put_other(w);

@@ -51,6 +51,14 @@ void trace_limit(size_t bytes)
         ring_max = rings_max > TRACE_THREADS ? TRACE_THREADS : rings_max ? (unsigned)rings_max : 1;
 }
 
+void trace_extend(size_t bytes)
+{
+        enum { SHARES = 16, MOST = 1 << 20 };
+        while (ring_size < MOST && 2 * ring_size * sizeof(struct trace_record) * SHARES <= bytes)
+                ring_size *= 2;
+        trace_limit(bytes);
+}
+
 void trace_start(void)
 {
         atomic_fetch_or(&trace_consumers, TRACE_RINGS);
@@ -163,7 +171,9 @@ static void copy_ring(const struct ring *r, struct trace_thread *ret)
 
 int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user)
 {
-        struct trace_record *records = mem_alloc(TRACE_RECORDS * sizeof(*records));
+        /* A ring that was made before a limit may be larger than those after it. */
+        size_t most = ring_size > TRACE_RECORDS ? (size_t)ring_size : TRACE_RECORDS;
+        struct trace_record *records = mem_alloc(most * sizeof(*records));
         if (!records)
                 return SP_E_NOMEM;
         int r = 0;

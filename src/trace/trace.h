@@ -91,6 +91,8 @@ static inline bool trace_is_on(void)
 
 /* Have rings use about so many bytes in all, before the first record. Otherwise each thread has TRACE_RECORDS. */
 void trace_limit(size_t bytes);
+/* The same, and threads have more than TRACE_RECORDS if there is room for those of 16 threads. */
+void trace_extend(size_t bytes);
 
 /* Record into the rings. */
 void trace_start(void);

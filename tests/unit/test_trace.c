@@ -217,6 +217,30 @@ TEST(places_stay_in_this_process)
         assert_int_equal(trace_at(TRACE_send, 0, 0), TRACE_send);
 }
 
+static void *record_more(void *arg)
+{
+        trace_start();
+        for (uint64_t i = 0; i < 3 * TRACE_RECORDS; i++)
+                trace_put(TRACE_submit, 1000, 1000 + i, i);
+        trace_stop();
+        *(uint64_t *)arg = (uint64_t)gettid();
+        return NULL;
+}
+
+TEST(threads_have_more_records_where_there_is_room)
+{
+        enum { THREADS = 16 };
+        pthread_t t;
+        uint64_t id = 0;
+        trace_extend((size_t)THREADS * 4 * TRACE_RECORDS * sizeof(struct trace_record));
+        assert_int_equal(pthread_create(&t, NULL, record_more, &id), 0);
+        pthread_join(t, NULL);
+        struct found f = find(id);
+        assert_false(f.broken);
+        assert_int_equal(f.first.value, 0);
+        assert_int_equal(f.count, 3 * TRACE_RECORDS);
+}
+
 TEST(every_probe_is_found_by_its_number)
 {
 #define PROBE(number, id, group, value, flow, doc)          \
@@ -266,6 +290,7 @@ int main(void)
                 cmocka_unit_test(the_timeline_skips_probes_that_are_not_known),
                 cmocka_unit_test(the_timeline_escapes_names_and_ends_with_its_other_data),
                 cmocka_unit_test(places_stay_in_this_process),
+                cmocka_unit_test(threads_have_more_records_where_there_is_room),
                 cmocka_unit_test(every_probe_is_found_by_its_number),
                 cmocka_unit_test(the_documentation_has_every_probe),
         };

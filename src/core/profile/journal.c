@@ -33,7 +33,7 @@ static size_t place(uint64_t ever, size_t max, size_t i)
         return (size_t)((ever - there(ever, max) + i) % max);
 }
 
-/* Use about so many bytes. */
+/* Use at most about so many bytes. */
 static void limit(uint64_t bytes)
 {
         command_max = (size_t)(bytes / 8 * 5 / sizeof(struct journal_command));
@@ -45,8 +45,10 @@ bool journal_start(void) LOCK_UNCHECKED
 {
         if (!*config_text(CONFIG_trace))
                 return false;
-        if (config_number(CONFIG_trace_ring))
-                limit(config_number(CONFIG_trace_ring) << 19); /* half of it */
+        uint64_t mib = config_number(config_number(CONFIG_trace_ring) ? CONFIG_trace_ring
+                                                                      : CONFIG_trace_size);
+        if (mib)
+                limit(mib << 19); /* half of it */
         journal.commands = calloc(command_max, sizeof(*journal.commands));
         journal.waits = calloc(wait_max, sizeof(*journal.waits));
         journal.moves = calloc(move_max, sizeof(*journal.moves));
@@ -89,6 +91,10 @@ void journal_command(const struct command *m, const char *name)
         j->global[0] = j->local[0] = 0; /* none are known */
         copy_sizes(j->global, p->global, j->dims);
         copy_sizes(j->local, p->local, j->dims);
+        size_t after = m->wait_count < JOURNAL_AFTER ? m->wait_count : JOURNAL_AFTER;
+        for (size_t i = 0; i < after; i++)
+                j->after[i] = m->waits[m->wait_count - after + i];
+        j->after_count = (uint8_t)after;
         size_t length = strnlen(name, sizeof(j->name) - 1);
         memcpy(j->name, name, length); /* printing it takes ten times as long */
         j->name[length] = 0;

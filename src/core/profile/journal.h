@@ -9,15 +9,18 @@
 #include "core/profile/profile.h"
 #include "trace/timeline.h"
 
-enum { JOURNAL_NAME = 64 };
+enum { JOURNAL_NAME = 64, JOURNAL_AFTER = 4 };
 
 struct journal_command {
         uint64_t id, queue;
         uint64_t bytes;
         uint64_t submit_ns, start_ns, end_ns; /* 0: not known */
         uint64_t global[3], local[3];
+        uint64_t after
+                [JOURNAL_AFTER]; /* events that its message waits for; the newest, if there are more */
         uint32_t server, device;
         uint8_t dims; /* 0: it is no launch */
+        uint8_t after_count;
         bool in_order, failed;
         bool by_server; /* the times are those at which the server submitted it, and noticed its end */
         char name[JOURNAL_NAME];
@@ -55,6 +58,12 @@ enum {
         JOURNAL_SERVERS = 2,
         JOURNAL_DEVICES = JOURNAL_SERVERS + CLIENT_SERVERS_MAX,
         JOURNAL_LINKS = JOURNAL_DEVICES + CLIENT_SERVERS_MAX,
+};
+
+/* The first rows of a link's moves; its lanes have those below. */
+enum {
+        JOURNAL_MOVES_FROM = 1 << 10,
+        JOURNAL_MOVES_TO = 1 << 16,
 };
 
 /* The journal, sorted for writing it; made and used with one hold of the lock. */

@@ -9,11 +9,6 @@
 #include "core/profile/ledger.h"
 #include "core/profile/queue_rows.h"
 
-enum {
-        MOVES_FROM = 1 << 10, /* the first rows of a link's moves; its lanes have those below */
-        MOVES_TO = 1 << 16,
-};
-
 static int by_id(const void *a, const void *b)
 {
         const struct journal_command *x = *(const struct journal_command *const *)a;
@@ -117,6 +112,9 @@ static void put_slice(struct timeline *out, unsigned process, uint64_t thread,
                       const char *category)
 {
         timeline_slice(out, process, thread, begin, end, category, "migration");
+        timeline_arg(out, "event", m->event);
+        if (begin > m->begin_ns)
+                timeline_arg(out, "queued_ns", begin - m->begin_ns);
         timeline_arg(out, "memory", m->memory);
         queue_rows_put_rate(out, m->bytes, end - begin);
         timeline_slice_end(out);
@@ -130,7 +128,7 @@ static void put_move(struct client *c, struct timeline *out, const struct journa
         unsigned there = JOURNAL_LINKS + m->to;
         bool host = m->from < 0;
         unsigned from = host ? 0 : (unsigned)m->from;
-        uint64_t row = MOVES_FROM + (host ? 0 : from + 1) * QUEUE_ROWS_LAYERS + layer;
+        uint64_t row = JOURNAL_MOVES_FROM + (host ? 0 : from + 1) * QUEUE_ROWS_LAYERS + layer;
         char text[300];
         if (name) {
                 snprintf(text, sizeof(text), "migrations from %.200s",
@@ -141,7 +139,7 @@ static void put_move(struct client *c, struct timeline *out, const struct journa
         if (host)
                 return;
         unsigned here = JOURNAL_LINKS + from;
-        uint64_t source = MOVES_TO + (uint64_t)m->to * QUEUE_ROWS_LAYERS + layer;
+        uint64_t source = JOURNAL_MOVES_TO + (uint64_t)m->to * QUEUE_ROWS_LAYERS + layer;
         if (name) {
                 snprintf(text, sizeof(text), "migrations to %.200s", to);
                 timeline_thread(out, here, source, text);

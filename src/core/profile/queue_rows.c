@@ -45,6 +45,18 @@ static void put_sizes(struct timeline *out, const char *name, const uint64_t siz
                 timeline_arg_text(out, name, text);
 }
 
+/* The events that its message waits for, as a text. */
+static void put_after(struct timeline *out, const struct journal_command *j)
+{
+        char text[JOURNAL_AFTER * 24] = "";
+        int n = 0;
+        for (unsigned i = 0; i < j->after_count && i < JOURNAL_AFTER; i++)
+                n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%" PRIu64, i ? " " : "",
+                              j->after[i]);
+        if (n)
+                timeline_arg_text(out, "after", text);
+}
+
 static void put_queue(struct timeline *out, const char *device, unsigned process, uint64_t thread,
                       unsigned layer, unsigned number)
 {
@@ -64,6 +76,7 @@ static void put_command(struct timeline *out, unsigned process, uint64_t thread,
                                       : "other";
         timeline_slice(out, process, thread, begin_ns, j->end_ns, kind, j->name);
         timeline_arg(out, "event", j->id);
+        put_after(out, j);
         put_sizes(out, "global", j->global, j->dims);
         put_sizes(out, "local", j->local, j->dims);
         if (j->bytes && !j->failed)
