@@ -21,6 +21,13 @@ static int add_server(char **servers, const char *one)
         return 0;
 }
 
+/* Where the next value of the option goes. */
+static const char **place_of(const struct option_value *v)
+{
+        size_t i = v->ret_count ? (*v->ret_count)++ : 0;
+        return &v->ret[i < OPTIONS_REPEATED ? i : OPTIONS_REPEATED - 1];
+}
+
 /* Take an option with a value. 1, 0, negative: as take. */
 static int take_value(int argc, char **argv, int *i, const struct option_value *v)
 {
@@ -32,7 +39,7 @@ static int take_value(int argc, char **argv, int *i, const struct option_value *
         if (v->ret_given)
                 *v->ret_given = true;
         if (joined) {
-                *v->ret = arg + n + 1;
+                *place_of(v) = arg + n + 1;
                 return 1;
         }
         if (v->ret_given && (*i + 1 == argc || argv[*i + 1][0] == '-'))
@@ -41,7 +48,7 @@ static int take_value(int argc, char **argv, int *i, const struct option_value *
                 fprintf(stderr, "spancl: %s needs a value\n", arg);
                 return SP_E_INVAL;
         }
-        *v->ret = argv[++*i];
+        *place_of(v) = argv[++*i];
         return 1;
 }
 

@@ -14,12 +14,15 @@
 int options_take(int argc, char **argv, const char *const *flags, bool *ret_flags,
                  char **ret_servers);
 
+enum { OPTIONS_REPEATED = 16 };
+
 /* An option with a value, such as "--output FILE"; a row without name ends the table. */
 struct option_value {
         const char *name;
         const char *brief; /* "-o"; NULL: it has no short form */
         const char **ret;  /* borrows the argument; the last one counts */
         bool *ret_given;   /* is set to true; not NULL: the value may be missing */
+        size_t *ret_count; /* not NULL: all count. `ret` has room for OPTIONS_REPEATED; the count is larger if there were more */
 };
 
 /* The same, with options that have a value. */

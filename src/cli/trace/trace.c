@@ -331,10 +331,13 @@ int command_trace(int argc, char **argv)
                    *what = NULL;
         bool json = false, attaches = false;
         const struct option_value values[] = {
-                { "--output", "-o", &output, NULL }, { "--ring", NULL, &ring, NULL },
-                { "--svg", NULL, &svg, NULL },       { "--perfetto", NULL, &perfetto, NULL },
-                { "--for", NULL, &seconds, NULL },   { "--attach", NULL, &what, &attaches },
-                { NULL, NULL, NULL, NULL },
+                { "--output", "-o", &output, NULL, NULL },
+                { "--ring", NULL, &ring, NULL, NULL },
+                { "--svg", NULL, &svg, NULL, NULL },
+                { "--perfetto", NULL, &perfetto, NULL, NULL },
+                { "--for", NULL, &seconds, NULL, NULL },
+                { "--attach", NULL, &what, &attaches, NULL },
+                { NULL, NULL, NULL, NULL, NULL },
         };
         char *servers = NULL;
         int i = options_take_values(argc, argv, flags, &json, values, &servers);
