@@ -1,16 +1,43 @@
-/* Timelines. The first byte chooses: a file, as `spancl trace` reads it (cli/trace/file.h), its summaries, its picture,
- * and Perfetto's format; or a server's answer to trace_query, which the client or ('O') an observer puts into a
- * timeline: that has to be one that can be read. */
+/* Timelines. The first byte chooses. A file as `spancl trace` reads it (cli/trace/file.h): its summaries, its picture,
+ * Perfetto's format, and a replay. Or a server's answer to trace_query, which the client or ('O') an observer puts into
+ * a timeline: that has to be one that can be read. */
 #include "fuzz/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/replay/fit.h"
+#include "cli/replay/what_if.h"
 #include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
 #include "core/profile/trace_server.h"
 #include "trace/timeline.h"
+
+/* A replay of whatever the file has ends, and its time is bounded. */
+static void replay_file(const char *text, size_t size)
+{
+        static struct ledger_file_server servers[2] = {
+                { .index = 0, .round_trip_ns = 1000000, .name = "gpu1" },
+                { .index = 1, .round_trip_ns = 2000000, .name = "gpu2" }
+        };
+        const struct ledger_file ledger = { .wall_ns = 1u << 30,
+                                            .servers = servers,
+                                            .server_count = 2 };
+        const struct what_if link = { "", true, true, 5000000, 125000000 };
+        struct what_if_results results;
+        struct recording recording;
+        struct fit f;
+        if (recording_read(text, size, &ledger, &recording) < 0)
+                return;
+        int r = fit_make(&recording, &ledger, &f);
+        recording_fini(&recording);
+        if (r < 0)
+                return;
+        if (what_if_run(&f, ledger.wall_ns, &link, 1, &results) == 0)
+                fuzz_check(results.count == 2 && results.all[1].ns <= REPLAY_TIME_MAX);
+        fit_fini(&f);
+}
 
 static int read_file(const char *text, size_t size)
 {
@@ -32,6 +59,7 @@ static int read_file(const char *text, size_t size)
                 fclose(null);
         }
         trace_file_fini(&f);
+        replay_file(text, size);
         return 0;
 }
 
