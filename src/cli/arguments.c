@@ -30,6 +30,9 @@ const struct argument_option argument_options[] = {
           "draw the timeline of this file as SVG, on standard output or into the file of --output" },
         { "--perfetto", "FILE",
           "write the timeline of this file in Perfetto's format, to standard output or into the file of --output" },
+        { "--what-if", "LINK",
+          "predict how long the run would take with another link between client and servers: rtt=5ms,bw=1Gbit, or one of "
+          "them; the option may occur several times (docs/PROFILE.md)" },
         { "--html", "FILE", "write the report into this file, for browsers, with pictures" },
         { "--plot", "FILE", "draw the figures as SVG into this file; `-` is standard output" },
         { "--results", "FILE", "draw the figures of this file, and measure nothing" },

@@ -23,9 +23,11 @@ static const struct command commands[] = {
           command_list },
         { "run", "[--server S]... [--] PROGRAM [ARGS]",
           "run a program that sees the servers' devices and no other OpenCL", command_run },
-        { "profile", "[--server S]... [--json] [--html FILE] [--] PROGRAM [ARGS]",
+        { "profile",
+          "[--server S]... [--json] [--html FILE] [--what-if LINK]... [--] PROGRAM [ARGS]",
           "run a program as `run` does, and tell on standard error where its time went, what bounds it and what to do; "
-          "with --html in a file for browsers (docs/PROFILE.md)",
+          "with --html in a file for browsers; with --what-if also how long it would take over another link "
+          "(docs/PROFILE.md)",
           command_profile },
         { "trace",
           "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS] | --attach [SESSION|HOST] "

@@ -238,6 +238,83 @@ def status_and_missing_profiles_are_clear():
     assert done.returncode == 2 and "Usage: spancl profile" in done.stderr
 
 
+# --- Other links --------------------------------------------------------------------------------------
+
+FAR_MS = 20
+
+
+def predicted(where, *links, launches=LAUNCHES):
+    """Returns the predictions of a run, the first of them for the link that it had."""
+    options = [word for link in links for word in ("--what-if", link)]
+    done = daemon.run([SPANCL, "profile", "--json", *options, "--", PROGRAM, str(launches), "1", "0"], where)
+    assert done.returncode == 0 and done.stdout == "computed\n", done.stderr
+    return json.loads(done.stderr.splitlines()[-1])["what_if"]
+
+
+def a_slower_link_costs_each_wait_a_round_trip():
+    with servers(2) as both:
+        w = predicted(" ".join(names(both)), f"rtt={FAR_MS}ms", "rtt=1s,bw=1Gbit", "bw=1Mbit", "rtt=0us")
+    near, far, farther, narrow, none = (link["predicted_ns"] for link in w["links"])
+    assert [link["link"] for link in w["links"]] == [None, f"rtt={FAR_MS}ms", "rtt=1s,bw=1Gbit", "bw=1Mbit", "rtt=0us"], w
+    assert 0.8 < near / w["measured_ns"] < 1.2, w
+    assert near + LAUNCHES * (FAR_MS - 1) * 1e6 < far < farther and none <= near, w
+    assert near + LAUNCHES * 0.9e9 < farther and w["links"][2]["bound"] == "latency", w
+    # The program writes and reads 3.4 MB and a buffer moves.
+    assert narrow > near + 20e9 and w["links"][3]["bound"] == "bandwidth", w
+
+
+def the_prediction_is_what_a_run_over_such_a_link_takes():
+    """Roughly: other programs of the host take processor time from both runs. bench/what_if.py has the figures."""
+    with servers(2) as both:
+        proxy = subprocess.Popen([sys.executable, str(daemon.ROOT / "bench/delay.py"), str(FAR_MS), *map(str, both.ports)],
+                                 stdout=subprocess.PIPE, text=True)
+        far = " ".join(at(port) for port in proxy.stdout.readline().split())
+        try:
+            for _ in range(5):
+                guess = predicted(" ".join(names(both)), f"rtt={FAR_MS}ms")["links"][1]["predicted_ns"]
+                real = predicted(far, "rtt=0ms")
+                assert real["measured_ns"] > LAUNCHES * FAR_MS * 1e6 > real["links"][1]["predicted_ns"] / 10, real
+                if 0.6 < guess / real["measured_ns"] < 1.6:
+                    return
+        finally:
+            proxy.kill()
+            proxy.wait()
+    raise AssertionError((guess, real))
+
+
+def links_that_make_no_sense_are_refused_before_the_program_runs():
+    for link in "rtt=5", "rtt=ms", "loss=1%", "", "rtt=5ms,rtt=5ms", "bw=0Mbit":
+        done = daemon.run([SPANCL, "profile", "--what-if", link, "--", "sh", "-c", "echo ran"], "localhost")
+        assert done.returncode == 2 and "--what-if: " in done.stderr and not done.stdout, (link, done)
+    many = ["--what-if", "rtt=1ms"] * 17
+    done = daemon.run([SPANCL, "profile", *many, "--", "sh", "-c", "echo ran"], "localhost")
+    assert done.returncode == 2 and "16 times" in done.stderr and not done.stdout, done
+
+
+def timelines_that_are_none_are_named():
+    """The program writes the files itself."""
+    ledger = Path(FOLDER.name) / "whole"
+    ledger.write_text("spancl-profile\t1\ntotal\t1000\t1\t1\t1\t1\nserver\t0\t1\t1\t1\t1\tgpu1\nend\n")
+    for text, words in ("", "has no commands"), ("[]", "can't be replayed"), ('{"traceEvents":[]}', "has no commands"):
+        command = f"cat {ledger} >$SPANCL_PROFILE_FILE; printf '%s' '{text}' >$SPANCL_TRACE"
+        done = daemon.run([SPANCL, "profile", "--what-if", "rtt=1ms", "--", "sh", "-c", command], "localhost")
+        assert done.returncode == 1 and words in done.stderr and "Where " in done.stderr, (text, done)
+
+
+def the_page_and_the_text_have_the_predictions():
+    with servers(2) as both:
+        where = " ".join(names(both))
+        file = Path(FOLDER.name) / "links.html"
+        done = daemon.run([SPANCL, "profile", "--html", str(file), "--what-if", "rtt=3ms", "--", PROGRAM, "3", "1", "0"], where)
+        assert done.returncode == 0, done.stderr
+        root = ElementTree.fromstring(file.read_text())
+        assert "Other links to the servers" in text_of(root, ".//h2"), text_of(root, ".//h2")
+        assert any(tr[0].text == "rtt=3ms" or "".join(tr[0].itertext()) == "rtt=3ms" for tr in root.findall(".//tr"))
+        done = daemon.run([SPANCL, "profile", "--what-if", "rtt=3ms", "--", PROGRAM, "3", "1", "0"], where)
+    assert done.returncode == 0 and "rtt=3ms " in done.stderr and "as recorded: " in done.stderr, done.stderr
+    assert "The model is off by" in done.stderr, done.stderr
+
+
 def a_folder_that_cannot_be_written_is_named_and_the_program_runs():
     with servers(2) as both:
         done = daemon.run([PROGRAM, "3", "1", "0"], " ".join(names(both)), SPANCL_PROFILE_FILE="/no/such/file")

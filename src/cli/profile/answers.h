@@ -3,6 +3,7 @@
 #define SPANCL_CLI_PROFILE_ANSWERS_H
 
 #include "cli/profile/ledger.h"
+#include "cli/replay/what_if.h"
 
 enum {
         ANSWERS_TOP = 10,    /* kernels and transfers of the report */
@@ -34,6 +35,8 @@ struct answers {
         size_t kernel_count, transfer_count;
         char advice[ANSWERS_ADVICE][ANSWERS_TEXT_MAX];
         size_t advice_count;
+        const struct what_if_results
+                *what_if; /* borrowed; NULL: none was asked for, or there are none */
 };
 
 /* Find the answers. They point into the ledger. */

@@ -6,6 +6,7 @@
 
 #include "base/markup.h"
 #include "base/mem.h"
+#include "cli/profile/other_links.h"
 #include "cli/profile/report.h"
 #include "os/clock.h"
 #include "os/date.h"
@@ -458,6 +459,40 @@ static void put_energy(FILE *to, const struct ledger_file *l)
         end_table(to);
 }
 
+static void put_other_links(FILE *to, const struct what_if_results *r)
+{
+        static const char *const titles[] = { "Link", "", "predicted", "× measured",
+                                              "dominated by" };
+        static const char *const kinds[WHAT_IF_BOUNDS] = { [WHAT_IF_LATENCY] = "link",
+                                                           [WHAT_IF_BANDWIDTH] = "link",
+                                                           [WHAT_IF_DEVICE] = "device",
+                                                           [WHAT_IF_PROGRAM] = "program" };
+        char name[OTHER_LINKS_NAME], n[ANSWERS_NUMBER_MAX];
+        uint64_t most = 1;
+        if (!r)
+                return;
+        for (size_t i = 0; i < r->count; i++)
+                most = r->all[i].ns > most ? r->all[i].ns : most;
+        fputs("<h2>Other links to the servers</h2>\n<p class=\"dim\">", to);
+        other_links_note(to, r);
+        fputs("</p>\n", to);
+        begin_table(to, titles, array_size(titles));
+        for (size_t i = 0; i < r->count; i++) {
+                fputs("<tr>", to);
+                put_name(to, other_links_name(r, i, name), NULL);
+                begin_cell(to);
+                put_rect(to, kinds[r->all[i].bound], 0, scaled(r->all[i].ns, most), 0, 10);
+                end_cell(to);
+                put_number(to, "predicted", answers_time(r->all[i].ns, n));
+                snprintf(n, sizeof(n), "%.2f",
+                         r->measured_ns ? (double)r->all[i].ns / (double)r->measured_ns : 0);
+                put_number(to, "× measured", n);
+                put_number(to, "dominated by", what_if_bound_name(r->all[i].bound));
+                fputs("</tr>\n", to);
+        }
+        end_table(to);
+}
+
 static void put_foot(FILE *to)
 {
         struct date d = date_here(clock_wall_ns());
@@ -481,5 +516,6 @@ void html_write(FILE *to, const struct ledger_file *l, const struct answers *a,
         put_waits(to, l);
         put_moves(to, l);
         put_energy(to, l);
+        put_other_links(to, a->what_if);
         put_foot(to);
 }

@@ -5,6 +5,7 @@
 #include "base/json_writer.h"
 #include "base/mem.h"
 #include "cli/profile/energy.h"
+#include "cli/profile/other_links.h"
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
@@ -113,6 +114,7 @@ void report_text(FILE *to, const struct ledger_file *l, const struct answers *a)
         put_rows(to, l, "Kernel", a->kernels, a->kernel_count);
         put_rows(to, l, "Command", a->transfers, a->transfer_count);
         energy_text(to, l);
+        other_links_text(to, a->what_if);
         if (a->advice_count)
                 fputs("\nAdvice:\n", to);
         for (size_t i = 0; i < a->advice_count; i++)
@@ -221,6 +223,7 @@ void report_json(FILE *to, const struct ledger_file *l, const struct answers *a)
         json_rows(&w, l, "commands", a->transfers, a->transfer_count);
         json_moves(&w, l);
         energy_json(&w, l);
+        other_links_json(&w, a->what_if);
         json_begin(&w, "advice", '[');
         for (size_t i = 0; i < a->advice_count; i++)
                 json_put_text(&w, NULL, a->advice[i]);
