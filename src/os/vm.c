@@ -85,6 +85,12 @@ void vm_prefer_large_pages(void *at, size_t size)
         (void)madvise(at, size, MADV_HUGEPAGE);
 }
 
+void vm_populate(uint64_t at, size_t size)
+{
+        enum { POPULATE_READ = 22 }; /* Linux 5.14; older C libraries do not name it */
+        (void)madvise((void *)(uintptr_t)at, size, POPULATE_READ);
+}
+
 int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
 {
         uint64_t first, other = 0;

@@ -31,6 +31,9 @@ void vm_keep_from_children(uint64_t at, size_t size);
 /* Have the system use large pages there, if it can. `at` is a multiple of theirs. */
 void vm_prefer_large_pages(void *at, size_t size);
 
+/* Let the pages of a file that take memory be there before they are read, without a fault for each. */
+void vm_populate(uint64_t at, size_t size);
+
 /* Memory of its own file that this process sees twice: at vm_map's address `at`, and at any other
  * (`ret_other`), where it may always be read and written. Children of fork() have neither. The
  * caller closes *ret_fd. Errors as vm_map's; SP_E_LIMIT: there are no descriptors. */
