@@ -383,6 +383,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.watchers_fail = params->watchers_fail;
         c->svm.managed = params->managed_svm;
+        c->svm.writes = params->svm_writes;
         c->events.ahead = params->finish_ahead;
         c->events.ahead_limit_ns = params->finish_ahead_ns;
         c->disconnected.answer_ns = params->answer_ns;
@@ -532,6 +533,7 @@ struct client *client_get(void)
                         .wait_ns = on_loss == CONFIG_WAIT_AUTO ? UINT64_MAX : on_loss,
                         .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
                         .managed_svm = config_number(CONFIG_svm) != 0,
+                        .svm_writes = (enum svm_writes)config_number(CONFIG_usm_writes),
                         .finish_ahead = config_number(CONFIG_finish) != 0,
                         .finish_ahead_ns = config_number(CONFIG_finish_ahead) * 1000000,
                         .devices = config_text(CONFIG_client_devices),

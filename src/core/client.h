@@ -19,6 +19,13 @@ struct client;
 struct client_io;
 struct server_spec;
 
+/* How the client finds what the application has written into unified shared memory: SPANCL_USM_WRITES. */
+enum svm_writes {
+        SVM_WRITES_AUTO,
+        SVM_WRITES_USERFAULTFD,
+        SVM_WRITES_MPROTECT,
+};
+
 struct client_params {
         const struct client_io *io;
         void *io_user; /* handed to io's functions; not owned */
@@ -35,10 +42,11 @@ struct client_params {
         bool finish_ahead;  /* waits return early where nobody can tell (core/command/ahead.h) */
         uint64_t finish_ahead_ns; /* they are so far ahead at most; 0: some round trips */
         bool managed_svm;         /* allocations of clSVMAlloc have views (core/memory/view.h) */
-        const char *sources;      /* of further servers, as SPANCL_DISCOVERY; NULL: none */
-        const char *devices;      /* the filter of SPANCL_DEVICES; NULL: all */
-        uint64_t sources_ns;      /* the first query of devices waits so long for what they find */
-        bool sources_ns_implied;  /* but not at all if servers are named */
+        enum svm_writes svm_writes;
+        const char *sources;     /* of further servers, as SPANCL_DISCOVERY; NULL: none */
+        const char *devices;     /* the filter of SPANCL_DEVICES; NULL: all */
+        uint64_t sources_ns;     /* the first query of devices waits so long for what they find */
+        bool sources_ns_implied; /* but not at all if servers are named */
 };
 
 /* A separate client, for tests and the simulator. Objects made from its platform belong to it, and

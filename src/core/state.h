@@ -139,7 +139,8 @@ struct client {
                         address_owner; /* its device chooses the addresses; NULL: the client does */
                 struct server *sharer; /* the one in this process that uses the client's memory */
                 bool managed;          /* SPANCL_SVM */
-                unsigned base;         /* where addresses are looked for */
+                enum svm_writes writes;
+                unsigned base; /* where addresses are looked for */
                 uint64_t offset;
         } svm GUARDED_BY(client_held);
         /* memory/storage.c */

@@ -123,6 +123,26 @@ static void reached(struct api *a, cl_program program)
         OK(clReleaseKernel(nothing));
 }
 
+/* A system call writes to a page that the program has only read: that fails, unless the kernel notes
+ * writes. The device sees what it wrote. */
+static void read_where_read(struct api *a, cl_kernel add, FILE *file, char *p)
+{
+        char *at = p + 2 * PAGE;
+        OK(set_pointer(add, 0, p));
+        run(a->queues[0], add, 1);
+        OK(clFinish(a->queues[0]));
+        CHECK(*(volatile char *)at == 3);
+        CHECK(pwrite(fileno(file), "abcd", 4, 0) == 4);
+        ssize_t n = pread(fileno(file), at + 4, 4, 0);
+        CHECK(n == 4 || (n < 0 && errno == EFAULT));
+        const char *how = getenv("SPANCL_USM_WRITES");
+        CHECK(n == 4 || !how || strcmp(how, "userfaultfd") != 0);
+        OK(set_pointer(add, 0, at + 4));
+        run(a->queues[0], add, 1);
+        OK(clFinish(a->queues[0]));
+        CHECK(at[4] == (n == 4 ? 'b' : 4) && at[5] == (n == 4 ? 'b' : 3));
+}
+
 /* System calls read and write small allocations after each wait, and any that no command has used. */
 static void system_calls(struct api *a, cl_program program)
 {
@@ -182,6 +202,7 @@ static void system_calls(struct api *a, cl_program program)
         run(a->queues[0], add, 1);
         OK(clFinish(a->queues[0]));
         CHECK(large[0] == 6 && large[1] == 3 && large[LARGE - 1] == 3);
+        read_where_read(a, add, file, large);
         close(ends[0]);
         close(ends[1]);
         fclose(file);

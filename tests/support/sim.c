@@ -193,6 +193,7 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .idle_ns = params->idle_ns,
                                                       .watchers_fail = params->watchers_fail,
                                                       .finish_ahead = params->finish_ahead,
+                                                      .svm_writes = params->svm_writes,
                                                       .answer_ns = sim->params.answer_ns },
                              &sim->client) == 0);
         return sim;

@@ -19,6 +19,7 @@
 #include "os/fault.h"
 #include "os/file.h"
 #include "os/vm.h"
+#include "os/writes.h"
 
 enum {
         CHUNK = 4 << 20,
@@ -268,6 +269,19 @@ static uint64_t next_address(struct client *c, size_t size, bool elsewhere) REQU
         return end && end <= UINTPTR_MAX ? end - size : 0;
 }
 
+static bool may_note(struct client *c) REQUIRES(client_held)
+{
+        if (c->svm.writes == SVM_WRITES_MPROTECT)
+                return false;
+        if (writes_can_be_noted())
+                return true;
+        if (c->svm.writes == SVM_WRITES_USERFAULTFD)
+                log_warn("client", "SPANCL_USM_WRITES=userfaultfd: the kernel does not note writes "
+                                   "here, so mprotect finds them");
+        c->svm.writes = SVM_WRITES_MPROTECT;
+        return false;
+}
+
 /* For allocations with views. */
 static int chunk_map_twice(struct client *c, struct svm_chunk *chunk) REQUIRES(client_held)
 {
@@ -280,6 +294,10 @@ static int chunk_map_twice(struct client *c, struct svm_chunk *chunk) REQUIRES(c
         r = fault_watch(chunk->address, chunk->size, c);
         if (r < 0)
                 chunk_unmap(chunk);
+        /* In a large one the kernel is to map the neighbours of pages that are read. */
+        chunk->noted = r == 0 && may_note(c);
+        chunk->watched = chunk->noted && chunk->size <= CHUNK &&
+                         writes_watch(chunk->address, chunk->size) == 0;
         return r;
 }
 

@@ -13,6 +13,7 @@
 #include "os/fault.h"
 #include "os/thread.h"
 #include "os/vm.h"
+#include "os/writes.h"
 
 enum {
         BLOCK = 64 << 10, /* fetched at once, at least */
@@ -20,6 +21,11 @@ enum {
         AHEAD = 4,          /* times the block's size: on their way while accesses ascend */
         HOT_MAX = 64 << 10, /* of one allocation, at a wait */
         HOT_COUNT = 32,     /* allocations, at a wait */
+        GAP = 32 << 10,     /* takes as long to send as a message of its own, or less */
+        /* Allocations up to this size stay writable while the kernel notes writes: each command
+         * asks it, which takes 1 µs. */
+        NOTED_MAX = 256 << 10,
+        NOTED_MOST = 16 << 20, /* of one allocation, so that a command asks for some ms at most */
 };
 
 static uint64_t view_address(const struct view *v)
@@ -69,12 +75,65 @@ void view_changed(struct view *v)
                 list_append(&v->mem->context->views.touched, &v->touched);
 }
 
+static int host_wrote(struct view *v, struct range pages) REQUIRES(client_held)
+{
+        return placement_write(&v->mem->placement, PLACEMENT_HOST, 0, bytes_in(v, pages), 0, 0);
+}
+
+/* The placement learns which of these pages, all noted, the application has written. Small gaps
+ * count as written, because each piece is a message of its own. */
+static int take_notes_of(struct view *v, struct range pages) REQUIRES(client_held)
+{
+        enum { AT_ONCE = 64 };
+        struct written parts[AT_ONCE];
+        struct range piece = { pages.begin, pages.begin };
+        uint64_t base = view_address(v), at = base + pages.begin;
+        int r = 0;
+        while (r == 0 && at < base + pages.end) {
+                int count = writes_take(at, base + pages.end, parts, AT_ONCE, &at);
+                if (count < 0) {
+                        v->mem->chunk->noted = false;
+                        return host_wrote(v, pages);
+                }
+                for (int i = 0; i < count && r == 0; i++) {
+                        struct range part = { parts[i].begin - base, parts[i].end - base };
+                        if (piece.begin == piece.end || part.begin - piece.end > GAP) {
+                                r = piece.begin == piece.end ? 0 : host_wrote(v, piece);
+                                piece = part;
+                        }
+                        piece.end = part.end;
+                }
+        }
+        return r < 0 || piece.begin == piece.end ? r : host_wrote(v, piece);
+}
+
+/* The same of all noted ones among these, which the application can't write any more. */
+static int end_notes(struct view *v, struct range pages) REQUIRES(client_held)
+{
+        struct range part, rest = pages;
+        int r = 0;
+        while (range_set_next(&v->noted, rest, true, &part)) {
+                int e = take_notes_of(v, part);
+                r = r < 0 ? r : e;
+                if (!v->mem->chunk->watched)
+                        writes_forget(view_address(v) + part.begin,
+                                      (size_t)(part.end - part.begin));
+                v->noted_size -= part.end - part.begin;
+                rest.begin = part.end;
+        }
+        int e = range_set_remove(&v->noted, pages);
+        return r < 0 ? r : e;
+}
+
 /* Close all pages. That joins mappings, so it needs no memory. */
 static int close_all(struct view *v) REQUIRES(client_held)
 {
+        const struct range all = { 0, v->size };
+        int r = allow(v, all, VM_NONE);
+        int e = end_notes(v, all);
         v->open.count = v->written.count = 0;
         view_changed(v);
-        return allow(v, (struct range){ 0, v->size }, VM_NONE);
+        return r < 0 ? r : e;
 }
 
 static int set_access(struct view *v, struct range pages, enum vm_access access)
@@ -83,6 +142,8 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
         int r = range_set_reserve(&v->open, 1);
         if (r == 0)
                 r = range_set_reserve(&v->written, 1);
+        if (r == 0)
+                r = range_set_reserve(&v->noted, 1);
         if (r < 0)
                 return r;
         r = allow(v, pages, access);
@@ -95,12 +156,13 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
                 if (r < 0)
                         return r;
         }
+        int e = access == VM_WRITE ? 0 : end_notes(v, pages);
         r = access == VM_NONE ? range_set_remove(&v->open, pages) : range_set_add(&v->open, pages);
         if (r == 0)
                 r = access == VM_WRITE ? range_set_add(&v->written, pages)
                                        : range_set_remove(&v->written, pages);
         view_changed(v);
-        return r;
+        return r < 0 ? r : e;
 }
 
 /* No bytes come any more: they are current, unless a command has changed them since. */
@@ -135,9 +197,41 @@ static struct ahead *ahead_find(const struct view *v, struct range pages) REQUIR
         return NULL;
 }
 
-static int host_wrote(struct view *v, struct range pages) REQUIRES(client_held)
+/* Count these pages as not written; the kernel notes it when they are. SP_E_UNSUPP. */
+static int begin_notes(struct view *v, struct range pages) REQUIRES(client_held)
 {
-        return placement_write(&v->mem->placement, PLACEMENT_HOST, 0, bytes_in(v, pages), 0, 0);
+        uint64_t at = view_address(v) + pages.begin;
+        size_t size = (size_t)(pages.end - pages.begin);
+        if (!v->mem->chunk->noted)
+                return SP_E_UNSUPP;
+        int r = v->mem->chunk->watched ? 0 : writes_watch(at, size);
+        return r < 0 ? r : writes_note(at, size);
+}
+
+/* Let the application write these pages, which it could not. `note`: they count as written when the
+ * kernel says so; else now. */
+static int allow_writes(struct view *v, struct range pages, bool note) REQUIRES(client_held)
+{
+        note = note && begin_notes(v, pages) == 0;
+        int r = note ? 0 : host_wrote(v, pages);
+        if (r == 0)
+                r = set_access(v, pages, VM_WRITE);
+        if (r < 0 || !note)
+                return r;
+        v->noted_size += pages.end - pages.begin;
+        return range_set_add(&v->noted, pages);
+}
+
+/* Let the application write where it may read. */
+static int note_open(struct view *v) REQUIRES(client_held)
+{
+        struct range part, rest = { 0, v->size };
+        int r = 0;
+        while (r == 0 && range_set_next(&v->open, rest, true, &part)) {
+                r = allow_writes(v, part, true);
+                rest.begin = part.end;
+        }
+        return r;
 }
 
 /* The first command comes: from now on pages are watched. */
@@ -172,9 +266,12 @@ static int ripen(struct view *v) REQUIRES(client_held)
                 v->was_written = true;
                 break;
         }
+        if (r == 0 && v->mem->chunk->noted && v->size <= NOTED_MAX)
+                r = note_open(v);
         v->fresh = r < 0;
         if (v->fresh) {
-                v->open.count = 0;
+                v->open.count = v->written.count = v->noted.count = 0;
+                v->noted_size = 0;
                 (void)allow(v, (struct range){ 0, v->size }, VM_WRITE);
         }
         view_changed(v);
@@ -188,7 +285,12 @@ int view_take(struct view *v, struct range r)
         r = pages_of(r);
         while (e == 0 && range_set_next(&v->written, r, true, &part)) {
                 v->was_written = true;
-                e = set_access(v, part, VM_READ);
+                r.begin = part.end;
+                bool stays = v->size <= NOTED_MAX && range_set_has(&v->noted, part);
+                if (stays)
+                        e = take_notes_of(v, part);
+                if (e == 0 && !(stays && v->mem->chunk->noted))
+                        e = set_access(v, part, VM_READ);
         }
         return e;
 }
@@ -387,18 +489,33 @@ static struct range pages_for(const struct view *v, struct view_run *run, uint64
         return r;
 }
 
-/* The bytes are there: let the application use them. */
-static int open_pages(struct view *v, struct range pages, bool write) REQUIRES(client_held)
+static int open_to_write(struct view *v, struct range pages, bool note) REQUIRES(client_held)
 {
         struct range part;
         int r = 0;
-        if (write) {
-                r = host_wrote(v, pages);
-                return r < 0 ? r : set_access(v, pages, VM_WRITE);
+        while (r == 0 && range_set_next(&v->written, pages, false, &part)) {
+                r = allow_writes(v, part, note);
+                pages.begin = part.end;
         }
+        return r;
+}
+
+/* The bytes are there: let the application use them. Where accesses ascend, blocks are larger, and
+ * are written as a whole or not at all: notes of single pages would cost more than they save. */
+static int open_pages(struct view *v, struct range pages, bool write) REQUIRES(client_held)
+{
+        struct range part;
+        bool notes = v->mem->chunk->noted && pages.end - pages.begin <= BLOCK &&
+                     v->noted_size < NOTED_MOST;
+        int r = 0;
+        if (write || notes)
+                return open_to_write(v, pages, notes);
         /* Pages that are open already may be written. */
         while (r == 0 && range_set_next(&v->open, pages, false, &part)) {
                 r = set_access(v, part, VM_READ);
+                /* The kernel brings no neighbours of a page whose writes it may have to note. */
+                if (r == 0 && v->mem->chunk->watched)
+                        vm_populate(view_address(v) + part.begin, (size_t)(part.end - part.begin));
                 pages.begin = part.end;
         }
         return r;
@@ -563,6 +680,8 @@ void view_free(struct view *v)
                 return;
         const struct svm_chunk *chunk = v->mem->chunk;
         (void)allow(v, (struct range){ 0, v->size }, VM_NONE);
+        if (v->noted.count && !chunk->watched)
+                writes_forget(view_address(v), v->size);
         /* The next allocation there is to find it empty. */
         if (vm_empty_file(chunk->fd, svm_offset(v->mem), v->size) < 0)
                 log_error("client", "memory of an allocation can't be given back");
@@ -571,5 +690,6 @@ void view_free(struct view *v)
         list_remove(&v->hot);
         range_set_fini(&v->open);
         range_set_fini(&v->written);
+        range_set_fini(&v->noted);
         mem_free(v);
 }

@@ -2,7 +2,7 @@
  * replica, PLACEMENT_HOST of its placement. Its stale pages are closed: the first access stops in
  * the handler of SIGSEGV (os/fault.h), and the fault thread brings the bytes and opens the pages.
  * Pages that the application has not written since a device read them are read-only, so that a
- * first write is known in the same way.
+ * first write is known in the same way; or the kernel notes writes to them (os/writes.h).
  *
  * The client itself reads and writes the bytes at another address (view.other), where they are
  * always open. A thread that holds the client's lock must not touch the view. */
@@ -28,7 +28,10 @@ struct view {
         size_t size;         /* whole pages */
         /* No device has used it. All pages are open, and those that take memory are written. */
         bool fresh;
-        struct range_set open, written; /* pages; `written` is a part of `open` */
+        /* Pages; `written` is a part of `open`: the application may write there, and may have. */
+        struct range_set open, written;
+        struct range_set noted; /* the part of `written` of which the kernel notes writes */
+        uint64_t noted_size;    /* bytes in `noted` */
         struct view_run reads, writes;
         struct list ahead; /* bytes that are on their way, or came, without an access */
         struct range lost; /* pages that were open last, if they are few */
