@@ -1,7 +1,8 @@
-/* Random accesses of the host and of kernels to unified shared memory, one after the other, against a model. The
- * seed is the first argument. */
+/* Random accesses of the host and of kernels to unified shared memory, one after the other, against a model. Then
+ * several threads do the same at once, each with allocations of its own. The seed is the first argument. */
 
 #include <CL/cl_ext.h>
+#include <pthread.h>
 
 #include "usm.h"
 
@@ -11,18 +12,24 @@ static const char source[] =
         "        ((__global uint *)where[0])[get_global_id(0)] += x;\n"
         "}\n";
 
-enum { AREAS = 12, MOST = 40000, STEPS = 500 };
+enum { AREAS = 12, MOST = 40000, STEPS = 500, THREADS = 3 };
 
-static struct area {
+struct area {
         cl_uint *p, *model;
         size_t count;
         int closed; /* a device allocation */
-} areas[AREAS];
+};
 
 static struct api a;
-static cl_kernel add, through;
-static cl_event last; /* of the last command */
-static uint64_t state;
+static cl_program program;
+static uint64_t seed;
+
+static _Thread_local struct area areas[AREAS];
+static _Thread_local cl_kernel add, through;
+static _Thread_local cl_event last; /* of the last command */
+static _Thread_local uint64_t state;
+static _Thread_local cl_ulong *table; /* with an address for `through` */
+static _Thread_local int alone;       /* no other thread uses allocations */
 
 static size_t below(size_t n)
 {
@@ -118,7 +125,6 @@ static void kernel(struct area *x)
 /* The address is in memory that the host has just written. */
 static void indirect(struct area *x)
 {
-        static cl_ulong *table;
         size_t at, n = part(x, &at);
         cl_uint value = (cl_uint)state;
         cl_int err;
@@ -131,6 +137,9 @@ static void indirect(struct area *x)
         table[below(512)] = 1;
         table[0] = (cl_ulong)(uintptr_t)(x->p + at);
         OK(set_pointer(through, 0, table));
+        if (!alone)
+                OK(clSetKernelExecInfo(through, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, sizeof(x->p),
+                                       &x->p));
         OK(clSetKernelArg(through, 1, sizeof(value), &value));
         OK(clEnqueueNDRangeKernel(a.queues[below(a.count)], through, 1, NULL, &n, NULL, AFTER, &e));
         done(e);
@@ -195,31 +204,28 @@ static void step(void)
         }
 }
 
-int main(int argc, char **argv)
+static void kernels(void)
 {
-        a = api_open(0);
-        cl_bitfield can = 0;
         const cl_bool yes = CL_TRUE;
-        (void)clGetDeviceInfo(a.devices[0], CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, sizeof(can),
-                              &can, NULL);
-        if (!can) {
-                fprintf(stderr, "no unified shared memory\n");
-                return 77;
-        }
-        usm_find(&a);
-        state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-        cl_program program = api_build(&a, source, "");
         add = api_kernel(program, "add");
         through = api_kernel(program, "through");
+        if (!alone)
+                return;
         OK(clSetKernelExecInfo(through, CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL, sizeof(yes),
                                &yes));
         OK(clSetKernelExecInfo(through, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
                                sizeof(yes), &yes));
         OK(clSetKernelExecInfo(through, CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL,
                                sizeof(yes), &yes));
+}
+
+static void run_seed(uint64_t from, int steps)
+{
+        state = from;
+        kernels();
         for (int i = 0; i < AREAS; i++)
                 make(&areas[i]);
-        for (int i = 0; i < STEPS; i++)
+        for (int i = 0; i < steps; i++)
                 step();
         settle();
         for (int i = 0; i < AREAS; i++) {
@@ -227,8 +233,39 @@ int main(int argc, char **argv)
                         CHECK(areas[i].p[k] == areas[i].model[k]);
                 drop(&areas[i]);
         }
+        if (table)
+                OK(free_blocking(a.context, table));
+        table = NULL;
         OK(clReleaseKernel(add));
         OK(clReleaseKernel(through));
+}
+
+static void *work(void *arg)
+{
+        run_seed(seed + (uintptr_t)arg, STEPS / 5);
+        return NULL;
+}
+
+int main(int argc, char **argv)
+{
+        pthread_t threads[THREADS];
+        a = api_open(0);
+        cl_bitfield can = 0;
+        (void)clGetDeviceInfo(a.devices[0], CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, sizeof(can),
+                              &can, NULL);
+        if (!can) {
+                fprintf(stderr, "no unified shared memory\n");
+                return 77;
+        }
+        usm_find(&a);
+        seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+        program = api_build(&a, source, "");
+        alone = 1;
+        run_seed(seed, STEPS);
+        for (uintptr_t i = 0; i < THREADS; i++)
+                CHECK(pthread_create(&threads[i], NULL, work, (void *)(i + 1)) == 0);
+        for (int i = 0; i < THREADS; i++)
+                CHECK(pthread_join(threads[i], NULL) == 0);
         OK(clReleaseProgram(program));
         api_close(&a);
         return 0;
