@@ -20,30 +20,32 @@ void incoming_fini(struct session *s)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static int take_inline(struct session *s, struct bytes msg)
+int incoming_inline(struct session *s, uint64_t transfer, uint64_t offset, struct bytes data)
 {
-        struct wire_transfer_data m;
-        int r = wire_get_transfer_data(msg, &m);
-        if (r < 0)
-                return r;
-        const uint8_t *p = m.data.data;
-        for (size_t o = 0; o < m.data.size;) {
-                size_t len = m.data.size - o;
+        const uint8_t *p = data.data;
+        for (size_t o = 0; o < data.size;) {
+                size_t len = data.size - o;
                 uint64_t below;
                 void *place;
-                r = s->params.ops->bulk_place(s->params.user, m.transfer, m.offset + o, true, &len,
-                                              &place);
+                int r = s->params.ops->bulk_place(s->params.user, transfer, offset + o, true, &len,
+                                                  &place);
                 if (r < 0)
                         return r == SP_E_AGAIN ? SP_E_PROTO : r;
-                assert(len > 0 && len <= m.data.size - o);
+                assert(len > 0 && len <= data.size - o);
                 memcpy(place, p + o, len);
-                r = s->params.ops->bulk_arrived(s->params.user, m.transfer, m.offset + o, len,
-                                                &below);
+                r = s->params.ops->bulk_arrived(s->params.user, transfer, offset + o, len, &below);
                 if (r < 0)
                         return r;
                 o += len;
         }
         return 0;
+}
+
+static int take_inline(struct session *s, struct bytes msg)
+{
+        struct wire_transfer_data m;
+        int r = wire_get_transfer_data(msg, &m);
+        return r < 0 ? r : incoming_inline(s, m.transfer, m.offset, m.data);
 }
 
 static int take_resume(struct session *s, uint64_t generation)
@@ -57,7 +59,7 @@ static int take_resume(struct session *s, uint64_t generation)
         return 0;
 }
 
-static int take_message(struct session *s, struct bytes msg)
+int incoming_message(struct session *s, struct bytes msg)
 {
         s->stats.messages_received++;
         switch (wire_message_id(msg.data)) {
@@ -92,18 +94,22 @@ static int take_probe(struct session *s, const struct frame *f)
         return 0;
 }
 
-static int take_frame(struct session *s, const struct frame *f, const uint8_t *p)
+int incoming_frame(struct session *s, const struct frame *f)
 {
         s->stats.frames_received++;
         int r = outbox_acked(&s->out, f->ack);
         if (r < 0)
                 return r;
-        if (f->type == FRAME_ACK)
-                return 0;
         if (f->type == FRAME_PROBE)
                 return take_probe(s, f);
-        if (f->seq > s->in_next)
-                return SP_E_PROTO;
+        return f->type == FRAME_DATA && f->seq > s->in_next ? SP_E_PROTO : 0;
+}
+
+static int take_frame(struct session *s, const struct frame *f, const uint8_t *p)
+{
+        int r = incoming_frame(s, f);
+        if (r < 0 || f->type != FRAME_DATA)
+                return r;
         size_t left = f->size;
         for (uint64_t seq = f->seq; seq < f->seq + f->count; seq++) {
                 size_t size = left >= WIRE_HEADER_SIZE ? wire_message_size(p) : 0;
@@ -112,7 +118,7 @@ static int take_frame(struct session *s, const struct frame *f, const uint8_t *p
                 if (seq == s->in_next) { /* else: a repeated message */
                         s->in_next++;
                         s->in_unacked += size;
-                        r = take_message(s, bytes_of(p, size));
+                        r = incoming_message(s, bytes_of(p, size));
                         if (r < 0)
                                 return r;
                 }
@@ -127,6 +133,8 @@ static int received_data(struct session *s, size_t size)
         s->in.size += size;
         s->stats.bytes_received += size;
         s->lanes[0].received += size;
+        if (s->params.in_bytes)
+                return pieces_received(s);
         for (;;) {
                 size_t have = s->in.size - s->in_head;
                 struct frame f;
@@ -155,11 +163,11 @@ static int received_data(struct session *s, size_t size)
 
 static int want_data(struct session *s, struct iovec *ret)
 {
-        if (s->in_head && s->in.cap - s->in.size < IN_CHUNK / 2) {
+        if (!s->params.in_bytes && s->in_head && s->in.cap - s->in.size < IN_CHUNK / 2) {
                 buf_consume(&s->in, s->in_head);
                 s->in_head = 0;
         }
-        if (s->in.cap - s->in.size < IN_CHUNK / 2) {
+        if (!s->params.in_bytes && s->in.cap - s->in.size < IN_CHUNK / 2) {
                 int r = buf_reserve(&s->in, IN_CHUNK);
                 if (r < 0)
                         return r;
@@ -355,11 +363,13 @@ void incoming_cut(struct session *s, unsigned lane)
 {
         struct lane *l = &s->lanes[lane];
         const struct receiving *rx = &l->rx;
-        if (!lane)
+        if (!lane) {
                 s->in.size = s->in_head = 0;
-        else if (l->up && rx->header_have == FRAME_HEADER_SIZE && rx->offset > rx->frame.ack)
+                s->pieces = (struct pieces){ .taken = s->pieces.taken };
+        } else if (l->up && rx->header_have == FRAME_HEADER_SIZE && rx->offset > rx->frame.ack) {
                 l->remnant = (struct remnant){ rx->frame.seq, rx->placed ? rx->run : rx->offset,
                                                rx->offset };
+        }
         l->rx = (struct receiving){ 0 };
         l->packed_frame.closed = false;
 }

@@ -1,5 +1,7 @@
 #include "session/outbox.h"
 
+#include <assert.h>
+
 #include "proto/wire.h"
 
 enum { COMPACT_MIN = 64 << 10 }; /* free bytes at the front for which moving the rest pays */
@@ -9,14 +11,22 @@ void outbox_fini(struct outbox *o)
         buf_fini(&o->buf);
 }
 
+/* The offset behind the last byte. */
+static size_t end_of(const struct outbox *o)
+{
+        return o->buf.size + o->lent_size;
+}
+
 /* Free the room of acknowledged messages once it is worth moving the rest. A frame in flight is
  * never acknowledged (outbox_acked), so it lies behind `head`. */
 static void compact(struct outbox *o)
 {
         size_t head = o->head;
-        if (!head || (head != o->buf.size && (head < COMPACT_MIN || head < o->buf.size / 2)))
+        if (!head || (head != end_of(o) && (head < COMPACT_MIN || head < o->buf.size / 2)))
                 return;
+        assert(head == end_of(o) || !o->lent_size);
         buf_consume(&o->buf, head);
+        o->lent_size = 0;
         o->head = 0;
         o->at += head;
         o->end -= head;
@@ -39,9 +49,36 @@ int outbox_commit(struct outbox *o, int put_result)
                 o->buf.size = o->end;
                 return put_result;
         }
-        o->end = o->buf.size;
+        o->end = end_of(o);
         o->next++;
         return 0;
+}
+
+int outbox_commit_lent(struct outbox *o, int put_result, size_t at, struct bytes lent)
+{
+        if (!put_result) {
+                assert(!o->end);
+                o->lent = lent.data;
+                o->lent_at = at;
+                o->lent_size = lent.size;
+        }
+        return outbox_commit(o, put_result);
+}
+
+struct bytes outbox_piece(const struct outbox *o, size_t offset, size_t max)
+{
+        const size_t lent_end = o->lent_at + o->lent_size;
+        const uint8_t *at = o->buf.data + offset;
+        size_t left = max;
+        if (o->lent_size && offset < o->lent_at) {
+                left = o->lent_at - offset;
+        } else if (o->lent_size && offset < lent_end) {
+                at = o->lent + (offset - o->lent_at);
+                left = lent_end - offset;
+        } else {
+                at -= o->lent_size;
+        }
+        return bytes_of(at, left < max ? left : max);
 }
 
 uint64_t outbox_position(const struct outbox *o)
@@ -57,12 +94,12 @@ uint8_t *outbox_unsent_at(struct outbox *o, uint64_t position)
 
 size_t outbox_unsent(const struct outbox *o)
 {
-        return o->buf.size - o->sent;
+        return end_of(o) - o->sent;
 }
 
 size_t outbox_kept(const struct outbox *o)
 {
-        return o->buf.size - o->head;
+        return end_of(o) - o->head;
 }
 
 /* The number below which messages were sent whole: the other side can't have later ones. */
@@ -107,7 +144,7 @@ uint64_t outbox_seal(struct outbox *o, uint64_t ack)
         if (size > FRAME_DATA_TARGET || count > FRAME_COUNT_MAX) {
                 size = 0;
                 count = 0;
-                while (o->sent + size < o->buf.size && count < FRAME_COUNT_MAX) {
+                while (o->sent + size < end_of(o) && count < FRAME_COUNT_MAX) {
                         size_t m = wire_message_size(o->buf.data + o->sent + size);
                         if (count && size + m > FRAME_DATA_TARGET)
                                 break;
@@ -170,7 +207,7 @@ int outbox_early(struct outbox *o, uint64_t ack, size_t max, struct buf *ret)
         size_t offset = o->head, begin = ret->size, frame = 0;
         struct frame f = { 0 };
         uint64_t seq = o->base;
-        for (; offset < o->end; seq++) {
+        for (; offset < o->end && !o->lent_size; seq++) {
                 size_t size = wire_message_size(o->buf.data + offset);
                 bool more =
                         !f.count || f.count == FRAME_COUNT_MAX || f.size + size > FRAME_DATA_TARGET;

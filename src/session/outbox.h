@@ -21,6 +21,10 @@ struct outbox {
         /* As `at` and `next`: the end of the last outbox_early. */
         uint64_t early_at, early_seq;
         struct sending tx;
+        /* Bytes of the last message that lie elsewhere (session_commit_lent): `lent_size` of them follow the
+         * byte at `lent_at` of the buffer. All offsets but this one count them. */
+        const uint8_t *lent;
+        size_t lent_at, lent_size;
 };
 
 void outbox_fini(struct outbox *o);
@@ -30,6 +34,13 @@ struct buf *outbox_buf(struct outbox *o);
 
 /* Commit the encoded message. If `put_result` is negative, it was not encoded: return that. */
 SP_NODISCARD int outbox_commit(struct outbox *o, int put_result);
+
+/* As session_commit_lent. */
+SP_NODISCARD int outbox_commit_lent(struct outbox *o, int put_result, size_t at, struct bytes lent);
+
+/* Give the piece of memory in which the byte at `offset` lies, from there on, cut to `max` bytes, which
+ * are there. */
+struct bytes outbox_piece(const struct outbox *o, size_t offset, size_t max);
 
 /* As session_position, session_unsent_at, session_unsent. */
 uint64_t outbox_position(const struct outbox *o);

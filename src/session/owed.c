@@ -34,7 +34,7 @@ static bool lane_owes(const struct session *s, unsigned lane)
         if (!l->up)
                 return false;
         if (!lane)
-                return s->in.size > s->in_head;
+                return s->in.size > s->in_head || s->pieces.frame_left;
         return !l->rx.waiting && !l->packed_frame.closed &&
                (l->rx.header_have || l->claimed > l->received);
 }

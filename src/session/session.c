@@ -6,19 +6,39 @@
 
 enum { ACK_EVERY = 64 << 10 }; /* received bytes after which an ACK frame is due */
 
+size_t session_size(void)
+{
+        return sizeof(struct session);
+}
+
+static int fixed_buffers(struct session *s)
+{
+        s->in.data = mem_alloc(s->params.in_bytes);
+        s->out.buf.data = mem_alloc(s->params.out_bytes);
+        if (!s->in.data || !s->out.buf.data)
+                return SP_E_NOMEM;
+        s->in.cap = s->params.in_bytes;
+        s->out.buf.cap = s->params.out_bytes;
+        return 0;
+}
+
 int session_new(const struct session_params *params, struct session **ret)
 {
         struct session *s = mem_zalloc(sizeof(*s));
         if (!s)
                 return SP_E_NOMEM;
         s->params = *params;
+        bulk_init(s);
         if (!s->params.window_bytes)
                 s->params.window_bytes = SESSION_WINDOW_DEFAULT;
         if (!s->params.inline_bytes)
                 s->params.inline_bytes = SESSION_INLINE_DEFAULT;
         if (!s->params.wide_bytes)
                 s->params.wide_bytes = SESSION_WIDE_DEFAULT;
-        bulk_init(s);
+        if (params->in_bytes && fixed_buffers(s) < 0) {
+                (void)session_free(s);
+                return SP_E_NOMEM;
+        }
         owed_reset(&s->owed);
         *ret = s;
         return 0;
@@ -73,6 +93,21 @@ int session_commit(struct session *s, int put_result)
         return outbox_commit(&s->out, put_result ? put_result : s->status);
 }
 
+int session_commit_lent(struct session *s, int put_result, size_t at, struct bytes lent)
+{
+        return outbox_commit_lent(&s->out, put_result ? put_result : s->status, at, lent);
+}
+
+size_t session_kept(const struct session *s)
+{
+        return outbox_kept(&s->out);
+}
+
+void session_ask(struct session *s)
+{
+        owed_notify(s, true);
+}
+
 uint64_t session_position(const struct session *s)
 {
         return outbox_position(&s->out);
@@ -121,7 +156,7 @@ static void seal_probe(struct session *s)
         o->ask = o->ask && lane;
 }
 
-static int pending_data(struct session *s, struct iovec *ret)
+static int pending_data(struct session *s, struct iovec *ret, int max)
 {
         struct sending *tx = &s->out.tx;
         if (!sending_any(tx)) {
@@ -135,8 +170,11 @@ static int pending_data(struct session *s, struct iovec *ret)
                 s->in_unacked = 0;
         }
         int n = sending_header(tx, ret);
-        if (tx->left)
-                ret[n++] = (struct iovec){ s->out.buf.data + tx->at, tx->left };
+        for (size_t o = 0; o < tx->left && n < max;) {
+                struct bytes piece = outbox_piece(&s->out, (size_t)tx->at + o, tx->left - o);
+                ret[n++] = (struct iovec){ (void *)(uintptr_t)piece.data, piece.size };
+                o += piece.size;
+        }
         return n;
 }
 
@@ -144,7 +182,7 @@ int session_lane_pending(struct session *s, unsigned lane, struct iovec *ret, in
 {
         if (s->status || !s->lanes[lane].up)
                 return 0;
-        return lane ? bulk_pending(s, &s->lanes[lane], ret, max) : pending_data(s, ret);
+        return lane ? bulk_pending(s, &s->lanes[lane], ret, max) : pending_data(s, ret, max);
 }
 
 bool session_lane_has_pending(const struct session *s, unsigned lane)

@@ -53,12 +53,22 @@ struct session_ops {
          * ahead of that, and places given, and report the complete bytes again (session_ack). NULL:
          * session_resume is never called. */
         int (*bulk_restart)(void *user);
+
+        /* With in_bytes: a part of a message that is larger; `first`: the message begins, perhaps once more
+         * because a connection was lost; `left` bytes of it follow in other parts. A part is borrowed, has a
+         * multiple of 8 bytes and is 8-byte aligned. A negative result ends the session. */
+        int (*part)(void *user, struct bytes part, bool first, size_t left);
 };
 
 struct session_params {
         const struct session_ops *ops;
         void *user;
         size_t window_bytes; /* 0: SESSION_WINDOW_DEFAULT */
+        /* For a side with little memory: the sizes of the buffers for received messages and for those that are
+         * not acknowledged; multiples of 8, from 256 bytes on. Messages are handed out one by one as they come,
+         * larger ones in parts. Of data inline on lane 0 some may be given a place again, when the connection was
+         * lost in the middle of it. 0: the buffers grow with the messages. */
+        size_t in_bytes, out_bytes;
         size_t inline_bytes; /* transfers up to this size go inline; 0: SESSION_INLINE_DEFAULT */
         /* Transfers from this size on use lanes 2 and further. So do transfers with which lane 1
          * would have that much to carry. 0: SESSION_WIDE_DEFAULT. */
@@ -102,6 +112,9 @@ struct session_bulk {
         bool wide; /* for lanes from 2 on, if any; the owner may set it */
 };
 
+/* The bytes that session_new allocates for the session, beside its buffers. */
+size_t session_size(void);
+
 /* SP_E_NOMEM. */
 SP_NODISCARD int session_new(const struct session_params *params, struct session **ret);
 
@@ -122,6 +135,19 @@ void session_end(struct session *s, int status);
 /* The same in two steps: encode with wire_put_* into the outbox, then commit with its result. */
 struct buf *session_outbox(struct session *s);
 SP_NODISCARD int session_commit(struct session *s, int put_result);
+
+/* For a message of which a part lies elsewhere, as in memory that can only be read: encode the rest of it, commit
+ * it, and say that the bytes `lent` follow the byte at `at` of the outbox's memory. The size in the message's header
+ * counts them. The caller keeps them until session_kept is 0. No other message may be in the outbox before, nor
+ * be committed meanwhile. */
+SP_NODISCARD int session_commit_lent(struct session *s, int put_result, size_t at,
+                                     struct bytes lent);
+
+/* Bytes of messages that the other side has not acknowledged. */
+size_t session_kept(const struct session *s);
+
+/* Ask the other side to acknowledge at once what it has (FRAME_PROBE). */
+void session_ask(struct session *s);
 
 /* The position of the next message in the stream of all, for session_unsent_at. */
 uint64_t session_position(const struct session *s);

@@ -6,6 +6,7 @@
 #include "session/outbox.h"
 #include "session/owed.h"
 #include "session/packed_frame.h"
+#include "session/pieces.h"
 #include "session/session.h"
 
 /* The bulk frame being received on a lane. */
@@ -56,6 +57,7 @@ struct session {
         size_t in_head;
         uint64_t in_next;
         size_t in_unacked; /* bytes received since the last ack we sent */
+        struct pieces pieces;
 
         /* Each outgoing transfer is in one of these lists. */
         struct list bulks;   /* with bytes that may be framed now, in order of start */

@@ -83,6 +83,27 @@ static int on_message(void *user, struct bytes msg)
         return 0;
 }
 
+static int on_part(void *user, struct bytes part, bool first, size_t left)
+{
+        struct pair_side *s = user;
+        must(s->little && part.size && part.size % 8 == 0 && (uintptr_t)part.data % 8 == 0);
+        if (first)
+                s->parts.size = 0;
+        if (buf_put(&s->parts, part.data, part.size) < 0)
+                return SP_E_NOMEM;
+        must(s->parts.size + left == wire_message_size(s->parts.data));
+        return left ? 0 : on_message(s, bytes_of(s->parts.data, s->parts.size));
+}
+
+/* Of bytes inline that come again, how many of [offset, offset + len) came before? */
+static size_t come_again(const struct pair_side *s, const struct arrivals *a, uint64_t offset,
+                         size_t len)
+{
+        if (!s->little || offset >= a->below)
+                return 0;
+        return a->below - offset < len ? (size_t)(a->below - offset) : len;
+}
+
 static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined, size_t *len,
                     void **ret)
 {
@@ -94,10 +115,14 @@ static int on_place(void *user, uint64_t transfer, uint64_t offset, bool inlined
                 return SP_E_AGAIN;
         }
         must(t && offset + *len <= t->total && *len > 0);
-        must(!arrivals_meet(&t->placed, offset, offset + *len));
-        size_t left = piece_left(t, offset);
+        size_t left = piece_left(t, offset),
+               again = inlined ? come_again(s, &t->placed, offset, *len) : 0;
+        *len = again && again < *len ? again : *len;
         *len = *len < left ? *len : left;
         *ret = t->data + offset;
+        if (again)
+                return 0;
+        must(!arrivals_meet(&t->placed, offset, offset + *len));
         return arrivals_add(&t->placed, offset, offset + *len);
 }
 
@@ -110,7 +135,8 @@ static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len
         if (s->pair->check_data)
                 for (uint64_t k = offset; k < offset + len; k++)
                         must(t->data[k] == byte_at(transfer, k));
-        must(arrivals_add(&t->came, offset, offset + len) == 0);
+        if (!come_again(s, &t->came, offset, len))
+                must(arrivals_add(&t->came, offset, offset + len) == 0);
         *ret_below = t->came.below;
         return t->came.below == t->total;
 }
@@ -129,7 +155,7 @@ static int on_restart(void *user)
         return r;
 }
 
-static const struct session_ops ops = { on_message, on_place, on_arrived, on_restart };
+static const struct session_ops ops = { on_message, on_place, on_arrived, on_restart, on_part };
 
 /* ---- what is sent --------------------------------------------------------------------------- */
 
@@ -443,11 +469,14 @@ int pair_init(struct pair *p, const struct pair_params *params)
         for (int i = 0; i < 2; i++) {
                 struct pair_side *s = &p->side[i];
                 s->pair = p;
+                s->little = params->in_bytes[i];
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
                         s->out[lane].room = params->pipe_room;
                 if (session_new(&(struct session_params){ .ops = &ops,
                                                           .user = s,
                                                           .window_bytes = params->window_bytes[i],
+                                                          .in_bytes = params->in_bytes[i],
+                                                          .out_bytes = params->in_bytes[i],
                                                           .inline_bytes = params->inline_bytes,
                                                           .wide_bytes = params->wide_bytes },
                                 &s->session) < 0)
@@ -473,6 +502,7 @@ void pair_fini(struct pair *p)
         for (int i = 0; i < 2; i++) {
                 struct pair_side *s = &p->side[i];
                 s->session = session_free(s->session);
+                buf_fini(&s->parts);
                 must(s->began == s->ended);
                 for (unsigned lane = 0; lane < SESSION_LANES; lane++)
                         buf_fini(&s->out[lane].bytes);

@@ -38,6 +38,8 @@ struct pair_side {
         uint64_t sent, received; /* messages of ours; each carries its number */
         uint64_t began, ended;   /* transfers sent, and done */
         struct map outgoing, incoming;
+        bool little;             /* it has little memory (session_params.in_bytes) */
+        struct buf parts;        /* of the message that comes in parts */
         uint64_t places_refused; /* bulk_place said SP_E_AGAIN */
         unsigned hold_places;    /* percent of such answers though the transfer is known */
 };
@@ -54,8 +56,9 @@ struct pair {
 struct pair_params {
         uint64_t seed;
         size_t window_bytes[2], inline_bytes, wide_bytes;
-        size_t pipe_room; /* 0: no limit */
-        unsigned packs;   /* percent of bulk lanes with packed frames */
+        size_t in_bytes[2]; /* session_params.in_bytes */
+        size_t pipe_room;   /* 0: no limit */
+        unsigned packs;     /* percent of bulk lanes with packed frames */
 };
 
 /* Bring both lanes of both sides up. -1: out of memory (when allocations are made to fail). */

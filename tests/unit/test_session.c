@@ -60,6 +60,7 @@ static void random_traffic(uint64_t seed)
                           .wide_bytes = rng_chance(&rng, 20) ? 0 : rng_range(&rng, 1, 1 << 17),
                           .pipe_room = rng_chance(&rng, 50) ? 0 : rng_range(&rng, 1, 1 << 16),
                           .packs = rng_chance(&rng, 50) ? 0 : 60,
+                          .in_bytes = { rng_chance(&rng, 60) ? 0 : 8 * rng_range(&rng, 32, 600) },
                   });
         p.side[0].hold_places = rng_chance(&rng, 30) ? 40 : 0;
         for (int i = 0; i < 2; i++)
@@ -235,7 +236,8 @@ TEST(a_message_can_be_changed_until_a_frame_has_held_it)
 static bool cut_at(uint64_t cut, uint64_t other_cut, uint64_t seed)
 {
         struct pair p;
-        start(&p, &(struct pair_params){ .seed = seed });
+        const size_t little = seed % 3 ? 0 : 256;
+        start(&p, &(struct pair_params){ .seed = seed, .in_bytes = { little, little } });
         p.side[0].out[0].stop_at = cut;
         p.side[1].out[0].stop_at = other_cut;
         assert_int_equal(pair_send(&p, 0, 3), 0);
@@ -284,9 +286,11 @@ TEST(many_cuts_in_random_traffic)
         for (uint64_t seed = 0; seed < 40; seed++) {
                 struct pair p;
                 struct rng rng = { seed };
-                start(&p, &(struct pair_params){ .seed = seed,
-                                                 .pipe_room = rng_chance(&rng, 50) ? 0 : 5000,
-                                                 .packs = rng_chance(&rng, 50) ? 0 : 60 });
+                start(&p, &(struct pair_params){
+                                  .seed = seed,
+                                  .pipe_room = rng_chance(&rng, 50) ? 0 : 5000,
+                                  .packs = rng_chance(&rng, 50) ? 0 : 60,
+                                  .in_bytes = { seed % 2 ? 256 : 0, seed % 3 ? 1024 : 0 } });
                 for (int step = 0; step < 300; step++) {
                         int i = (int)rng_below(&rng, 2);
                         uint64_t total = rng_range(&rng, 1, 5000);
@@ -326,6 +330,50 @@ TEST(many_cuts_in_random_traffic)
                 }
                 assert_int_equal(pair_settle(&p), 0);
                 pair_check_complete(&p);
+                pair_fini(&p);
+        }
+}
+
+/* A message whose text lies outside of the outbox. */
+static void send_lent(struct pair_side *s, uint8_t *text, size_t size)
+{
+        bytes_put_u64(text, s->sent);
+        for (size_t k = 8; k < size; k++)
+                text[k] = (uint8_t)(k + s->sent);
+        struct buf *b = session_outbox(s->session);
+        assert_int_equal(wire_put_output(b, &(struct wire_output){ { 0 } }), 0);
+        bytes_put_u64(b->data + WIRE_HEADER_SIZE, size);
+        bytes_put_u32(b->data + 4, (uint32_t)(WIRE_HEADER_SIZE + 8 + bytes_pad8(size)));
+        const size_t at = b->size;
+        assert_int_equal(buf_put(b, (uint64_t[1]){ 0 }, bytes_pad8(size) - size), 0);
+        assert_int_equal(session_commit_lent(s->session, 0, at, bytes_of(text, size)), 0);
+        s->sent++;
+}
+
+TEST(lent_bytes_are_sent_as_others_and_sent_again)
+{
+        enum { LARGE = 300001 }; /* more than one frame's target */
+        static uint8_t text[LARGE];
+        const size_t sizes[] = { 8, 13, 1000, LARGE };
+        for (uint64_t seed = 0; seed < 40; seed++) {
+                struct pair p;
+                const size_t size = sizes[seed % 4];
+                start(&p, &(struct pair_params){ .seed = seed,
+                                                 .in_bytes = { 256, seed % 8 < 4 ? 512 : 0 } });
+                p.side[0].out[0].stop_at = 1 + seed * size / 37;
+                send_lent(&p.side[0], text, size);
+                assert_int_equal(pair_settle(&p), 0);
+                pair_cut(&p);
+                p.side[0].out[0].stop_at = 0;
+                assert_int_equal(pair_reattach(&p), 0);
+                session_ask(p.side[0].session);
+                assert_int_equal(pair_settle(&p), 0);
+                assert_int_equal(session_kept(p.side[0].session), 0);
+                memset(text, 0xDD, size);
+                assert_int_equal(pair_send(&p, 0, 40), 0);
+                assert_int_equal(pair_settle(&p), 0);
+                pair_check_complete(&p);
+                assert_int_equal(p.side[1].received, 2);
                 pair_fini(&p);
         }
 }
@@ -965,6 +1013,7 @@ int main(void)
                 cmocka_unit_test(a_message_can_be_changed_until_a_frame_has_held_it),
                 cmocka_unit_test(a_cut_at_any_byte_loses_and_repeats_nothing),
                 cmocka_unit_test(many_cuts_in_random_traffic),
+                cmocka_unit_test(lent_bytes_are_sent_as_others_and_sent_again),
                 cmocka_unit_test(messages_behind_the_hello_are_not_sent_again),
                 cmocka_unit_test(a_new_connection_that_contradicts_the_old_one_is_refused),
                 cmocka_unit_test(a_bulk_lane_that_breaks_in_a_frame_goes_on_where_it_was),
