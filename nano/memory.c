@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "state.h"
 
 static struct {

@@ -43,7 +43,7 @@ struct spancl_nano_transport {
 struct spancl_nano_config {
         const struct spancl_nano_transport *transport; /* borrowed until spancl_nano_stop */
         /* Memory, 8-byte aligned, borrowed until spancl_nano_stop. What the tables leave of it is the buffer of
-         * messages to the server, of which the largest command has to fit: SPANCL_NANO_ARENA bytes leave 1.5 KiB. */
+         * messages to the server, of which the largest command has to fit: SPANCL_NANO_ARENA bytes leave 2 KiB. */
         void *arena;
         size_t arena_size; /* bytes */
         /* 32 random bytes, different each time. Whoever knows them can take the session over. */
@@ -54,7 +54,11 @@ struct spancl_nano_config {
                 retry_ms; /* for so long lost connections are made again, then the session is given up; 0: for ever */
 };
 
-#define SPANCL_NANO_ARENA (sizeof(void *) == 4 ? 14336 : 20480)
+#if UINTPTR_MAX == 0xffffffffu
+#define SPANCL_NANO_ARENA 14336
+#else
+#define SPANCL_NANO_ARENA 20480
+#endif
 
 /* Connect and begin a session. CL_INVALID_VALUE: a value is missing. CL_OUT_OF_HOST_MEMORY: the arena is too small.
  * CL_DEVICE_NOT_AVAILABLE: no session; spancl_nano_error tells why. CL_INVALID_OPERATION: there is a session. */

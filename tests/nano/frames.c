@@ -14,7 +14,11 @@ static unsigned W, H;
 
 static bool forbidden;
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+        !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 void *__libc_malloc(size_t size);
 void *malloc(size_t size);
 void *malloc(size_t size)
