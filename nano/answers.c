@@ -1,4 +1,4 @@
-/* What the server sends: answers, ends of commands, and bytes of reads. */
+/* The server's answers, the ends of commands, and the bytes of reads. */
 #include "base/mem.h"
 #include "proto/info.h"
 #include "state.h"
@@ -223,8 +223,8 @@ static int on_event_done(struct bytes msg)
         cl_event e = nano_event_find(m.event);
         const cl_int status = status_of(m.status);
         if (status < 0 && t && t->reads) {
-                if (t->below && t->below < t->total)
-                        return SP_E_PROTO; /* none or all come */
+                if (t->placed)
+                        return SP_E_PROTO; /* none or all come, and they may just be written */
                 nano_transfer_end(t, status);
         } else if (e && (status < 0 || e->told)) {
                 nano_event_end(e, status);
@@ -239,7 +239,7 @@ static int on_transfer_cut(struct bytes msg)
                 return SP_E_PROTO;
         struct nano_transfer *t = nano_transfer_find(m.transfer);
         if (!t || !t->reads || m.size <= SESSION_INLINE_DEFAULT || m.size > t->total ||
-            m.size < t->below)
+            m.size < t->below || m.size < t->placed)
                 return SP_E_PROTO;
         t->total = (size_t)m.size;
         if (t->below < t->total)
@@ -290,6 +290,8 @@ static int bulk_place(void *user, uint64_t transfer, uint64_t offset, bool inlin
         if (!t || !t->reads || offset > t->below || *len > t->total - offset ||
             (!inlined && offset < t->below))
                 return SP_E_PROTO;
+        if (offset + *len > t->placed)
+                t->placed = (size_t)offset + *len;
         *ret = t->at + offset;
         return 0;
 }
@@ -315,7 +317,8 @@ static int bulk_restart(void *user)
         (void)user;
         int r = 0;
         for (size_t i = 0; i < NANO_TRANSFERS && !r; i++) {
-                const struct nano_transfer *t = &nano->transfers[i];
+                struct nano_transfer *t = &nano->transfers[i];
+                t->placed = t->below;
                 if (t->bulk.transfer && t->reads)
                         r = session_ack(nano->session, t->bulk.transfer, t->below);
         }

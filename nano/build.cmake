@@ -3,7 +3,7 @@
 
 set(nano_from ${PROJECT_SOURCE_DIR}/nano)
 file(GLOB nano_sources CONFIGURE_DEPENDS ${nano_from}/*.c)
-# What it shares with the large client.
+# The files that it shares with the large client.
 set(nano_shared src/base/bytes.c src/proto/args.c src/proto/frame.c src/proto/info.c src/proto/wire.c)
 foreach(name bulk hello incoming outbox owed packed_frame pieces session)
         list(APPEND nano_shared src/session/${name}.c)
@@ -13,7 +13,8 @@ list(TRANSFORM nano_shared PREPEND ${PROJECT_SOURCE_DIR}/)
 add_library(spancl_nano STATIC ${nano_sources} ${nano_shared})
 target_include_directories(spancl_nano BEFORE PRIVATE ${nano_from}/port PUBLIC ${nano_from})
 target_link_libraries(spancl_nano PRIVATE spancl_flags)
-target_compile_options(spancl_nano PRIVATE -ffunction-sections -fdata-sections)
+target_compile_options(spancl_nano PRIVATE -ffunction-sections -fdata-sections
+        -include ${nano_from}/port/names.h)
 set_target_properties(spancl_nano PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
 
 add_library(spancl_nano_posix STATIC ${nano_from}/posix/transport.c)

@@ -48,10 +48,11 @@ int info_reader_take(struct info_reader *r, const uint8_t bytes[8])
         int e = 0;
         if (r->padded) {
                 size_t n = r->wanted < 8 ? r->wanted : 8;
-                if (n)
+                if (n) {
                         memcpy(r->to, bytes, n);
-                r->to += n;
-                r->wanted -= n;
+                        r->to += n;
+                        r->wanted -= n;
+                }
                 r->padded -= 8;
         } else if (r->blocks[r->depth - 1].left < 8) {
                 return SP_E_PROTO;

@@ -39,14 +39,24 @@ void nano_end(int status)
                         nano_event_end(&nano->events[i], CL_DEVICE_NOT_AVAILABLE);
 }
 
+/* The connections are lost. The next try is at once if they were of use, else after a pause. */
 static void lose(void)
 {
         struct nano_link *l = &nano->link;
+        const uint64_t progress =
+                session_next_seq(nano->session) + session_acked_seq(nano->session);
         session_lane_down(nano->session, 0);
         session_lane_down(nano->session, 1);
         l->up[0] = l->up[1] = false;
-        l->pause_ms = TRY_FIRST_MS;
-        l->next_try_ms = l->lost_ms = l->now_ms;
+        l->next_try_ms = l->now_ms;
+        if (progress > l->progress || !l->pause_ms) {
+                l->progress = progress;
+                l->lost_ms = l->now_ms;
+                l->pause_ms = TRY_FIRST_MS;
+                return;
+        }
+        l->next_try_ms += l->pause_ms;
+        l->pause_ms = 2 * l->pause_ms < TRY_MAX_MS ? 2 * l->pause_ms : TRY_MAX_MS;
 }
 
 /* ---- hello ------------------------------------------------------------------------------------ */
@@ -175,14 +185,9 @@ static void attach_again(void)
         int r = attach(0);
         if (!r)
                 return;
-        const unsigned pause = l->pause_ms;
-        const uint64_t since = l->lost_ms;
         lose();
-        l->lost_ms = since;
-        l->pause_ms = 2 * pause < TRY_MAX_MS ? 2 * pause : TRY_MAX_MS;
-        l->next_try_ms = l->now_ms + pause;
         if (!may_work_later(r) ||
-            (nano->config.retry_ms && l->now_ms - since >= nano->config.retry_ms))
+            (nano->config.retry_ms && l->now_ms - l->lost_ms >= nano->config.retry_ms))
                 nano_end(r);
 }
 

@@ -1,9 +1,9 @@
 /* The nano client: a part of OpenCL 1.2 for bare metal, over one SpanCL server. C99; no threads, no stdio. All its
  * memory is an arena of the application; nothing is allocated after spancl_nano_start.
  *
- * Functions, types and values have the names and meanings of OpenCL 1.2. docs/NANO.md has what is left out; a call
- * that needs it fails with the error that the specification names. One thread calls all functions, and none is called by
- * the transport's functions or by an interrupt.
+ * Functions, types and values have the names and meanings of OpenCL 1.2. docs/LIMITS.md lists what is left out; a call
+ * that needs it fails with the error that the specification names. One thread calls all functions. The transport's
+ * functions and interrupts call none.
  *
  * Connections: a call that waits also sends, receives and makes lost connections again. Between calls nothing moves, so
  * a program that computes for long calls clGetEventInfo or clFlush now and then. Lost connections do not show, but
@@ -42,11 +42,11 @@ struct spancl_nano_transport {
 
 struct spancl_nano_config {
         const struct spancl_nano_transport *transport; /* borrowed until spancl_nano_stop */
-        /* Memory, 8-byte aligned, borrowed until spancl_nano_stop. What the tables leave of it is the buffer of
-         * messages to the server, of which the largest command has to fit: SPANCL_NANO_ARENA bytes leave 2 KiB. */
+        /* Memory, 8-byte aligned, borrowed until spancl_nano_stop. The bytes that the tables leave free are the buffer of
+         * messages to the server, which has room for the largest command: SPANCL_NANO_ARENA bytes leave 2 KiB. */
         void *arena;
         size_t arena_size; /* bytes */
-        /* 32 random bytes, different each time. Whoever knows them can take the session over. */
+        /* 32 random bytes, different each time. A program that knows them can take the session over. */
         const uint8_t *random;
         const char *name;   /* the program's, for the server's user; NULL: "nano" */
         unsigned answer_ms; /* connections that give no answer for so long are lost; 0: 10000 */
@@ -223,9 +223,9 @@ cl_int clReleaseMemObject(cl_mem mem);
  * something. A read or copy of the buffer leaves out most of the others. NULL: none says so. */
 cl_int clSetContentSizeBufferPoCL(cl_mem buffer, cl_mem content_size_buffer);
 
-/* Programs. The call sends source or binary straight from the caller's memory, such as flash, and waits until the server
- * has it. `count` is 1; more: CL_OUT_OF_HOST_MEMORY. The binary is for the only device of `devices`, and is checked
- * when it is built: *binary_status is CL_SUCCESS. */
+/* Programs. The call sends source or binary straight from the caller's memory, such as flash, and waits until the
+ * server has it. `count` is 1; more: CL_OUT_OF_HOST_MEMORY. The binary is for the only device of `devices`. It is
+ * checked when it is built: *binary_status is CL_SUCCESS. */
 cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char **strings,
                                      const size_t *lengths, cl_int *errcode_ret);
 cl_program clCreateProgramWithBinary(cl_context context, cl_uint num_devices,
@@ -255,8 +255,8 @@ cl_int clReleaseKernel(cl_kernel kernel);
 /* Copies the value. CL_OUT_OF_RESOURCES: those set since the last launch have no room. */
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value);
 
-/* Commands. Each may wait until the server has taken earlier ones. Of a read and a write without `blocking` the memory is
- * lent until the command is complete. CL_OUT_OF_HOST_MEMORY: all events are in use, or the wait list is too
+/* Commands. Each may wait until the server has taken earlier ones. Without `blocking` the memory of a read or a write
+ * is lent until the command is complete. CL_OUT_OF_HOST_MEMORY: all events are in use, or the wait list is too
  * long. */
 cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
                            size_t size, void *ptr, cl_uint num_waits, const cl_event *waits,

@@ -1,4 +1,4 @@
-/* What the files of the nano client share. All of it lies in the application's arena. */
+/* The state of the nano client. All of it lies in the application's arena. */
 #ifndef SPANCL_NANO_STATE_H
 #define SPANCL_NANO_STATE_H
 
@@ -148,6 +148,7 @@ struct nano_transfer {
         struct session_bulk bulk; /* bulk.transfer 0: the place is free */
         uint8_t *at;
         size_t total, below; /* of a read: bytes, and those that have come */
+        size_t placed;       /* bytes below it may be written now */
         cl_event event;      /* that has not ended; NULL: none */
         bool reads;
 };
@@ -169,7 +170,8 @@ struct nano_request {
 struct nano_link {
         bool up[2];
         bool wants_bulk; /* data for lane 1 is on its way, or was */
-        uint64_t generation, now_ms, next_try_ms, lost_ms;
+        uint64_t generation, now_ms, next_try_ms;
+        uint64_t lost_ms, progress; /* when, and after how many messages, they were lost */
         unsigned pause_ms, resumed;
 };
 

@@ -1,4 +1,5 @@
-/* Connections of the nano client by lwIP's raw interface, without an operating system (NO_SYS): an example of a port. */
+/* Connections of the nano client by lwIP's raw interface, without an operating system (NO_SYS): an example of a
+ * port. */
 #ifndef SPANCL_NANO_LWIP_TRANSPORT_H
 #define SPANCL_NANO_LWIP_TRANSPORT_H
 

@@ -1,4 +1,4 @@
-/* binary FILE: the native implementation's binary of a kernel, as a program for the nano client would have it in flash. */
+/* binary FILE: the native implementation's binary of a kernel, as a program for the nano client has it in flash. */
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* calls HOST PORT [reference]: every call of the nano client, and its errors, over a server with PoCL; `reference`: built-in
- * kernels, over a server with the reference backend. */
+/* calls HOST PORT BINARY: every call of the nano client, and its errors, over a server with PoCL. BINARY: a file with
+ * a binary (binary.c); or `reference`: built-in kernels, over a server with the reference backend. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -56,7 +56,7 @@ def compile_all(folder, sources, flags=FLAGS):
 
 def client(folder):
     """The objects of client, session and proto."""
-    return compile_all(folder, [*sorted(NANO.glob("*.c")), *shared()])
+    return compile_all(folder, [*sorted(NANO.glob("*.c")), *shared()], [*FLAGS, "-include", NANO / "port/names.h"])
 
 
 def sizes(map_file):

@@ -90,7 +90,7 @@ static void frame(const struct work *w, unsigned n)
         check(clEnqueueNDRangeKernel(w->queue, w->kernel, 2, NULL, size, NULL, 0, NULL, NULL));
         check(clEnqueueReadBuffer(w->queue, w->out, CL_FALSE, 0, (size_t)W * H, to, 0, NULL,
                                   &done));
-        if (n % 2) {
+        if (n % 16) {
                 check(clWaitForEvents(1, &done));
         } else {
                 cl_int status = CL_QUEUED;
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
         set_up(&w);
         for (unsigned n = 0; n < (unsigned)atoi(argv[3]); n++) {
                 frame(&w, n);
-                if (n % 10 == 0)
+                if (n % 20 == 0)
                         printf("frame %u\n", n);
         }
         check(clFinish(w.queue));
