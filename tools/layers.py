@@ -6,7 +6,8 @@
     config (options and variables) knows only base: core, loop, sandbox and the programs read it,
     engine and backend the options;
     discovery finds servers for the core: it knows base, config and the keys and addresses of transport;
-    loop joins sessions and transports; programs (daemon, cli) may use everything.
+    loop joins sessions and transports; programs (daemon, cli) may use everything;
+    nano, the client for bare metal, knows base, proto and session, and four headers of the C standard.
 
 Folders reach the operating system through os alone: they include no header of POSIX. Those in SYSTEMS may, because they
 hold what only one system has, and a port replaces them. LIBRARIES of others are used by a folder each, whose code
@@ -72,6 +73,7 @@ STANDARD = {f"{name}.h" for name in
             "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp stdalign"
             " stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath uchar wchar"
             " wctype".split()}  # without those of clocks, signals and threads
+NANO_STANDARD = {"stdbool.h", "stddef.h", "stdint.h", "string.h"}
 OTHERS = ("CL/", "spancl/", "sanitizer/")  # other headers in angle brackets
 FOLDER_MAX = 25
 FIELDS_MAX = 30
@@ -114,6 +116,24 @@ def includes():
                 continue
             print(f"{where}: {folder} must not include {target}")
             bad += 1
+    return bad
+
+
+def bare_metal():
+    """nano/ needs no system; its ports of others (posix, lwip) have headers of these."""
+    bad = 0
+    for path in sorted((ROOT / "nano").rglob("*.[ch]")):
+        folder = path.parent.name
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if not match or folder == "posix":
+                continue
+            kind, target = match.groups()
+            known = (target in NANO_STANDARD if kind == "<" else (ROOT / "nano" / target).exists() or
+                     target.startswith(("base/", "proto/", "session/", *(["lwip/"] if folder == "lwip" else []))))
+            if not known:
+                print(f"{path.relative_to(ROOT)}:{number}: nano must not include {target}")
+                bad += 1
     return bad
 
 
@@ -210,7 +230,7 @@ def fields():
 
 
 def main():
-    bad = includes() + identities() + rooms() + fields()
+    bad = includes() + bare_metal() + identities() + rooms() + fields()
     bad += headers_alone()
     print(f"{bad} violations")
     return 1 if bad else 0
