@@ -62,6 +62,7 @@ static cl_int check_properties(const cl_context_properties *properties, size_t *
 
 /* May waits return early in a context with these properties? */
 static bool finishes_ahead(const struct client *c, const cl_context_properties *properties)
+        REQUIRES(client_held)
 {
         for (; properties && properties[0]; properties += 2)
                 if (properties[0] == CL_CONTEXT_FINISH_SPANCL)
