@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +88,34 @@ int file_open_again(int fd)
 int file_create_in_memory(void)
 {
         return memfd_create("spancl", MFD_CLOEXEC);
+}
+
+int file_take(const char *path, bool replace)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+                      0640);
+        struct stat st;
+        if (fd < 0)
+                return -1;
+        int wrong = 0;
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+                wrong = EINVAL;
+        else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0)
+                wrong = errno;
+        else if (st.st_size && !replace)
+                wrong = EEXIST;
+        else if (st.st_size && ftruncate(fd, 0) < 0)
+                wrong = errno;
+        if (!wrong)
+                return fd;
+        close(fd);
+        errno = wrong;
+        return -1;
+}
+
+bool file_seek(int fd, uint64_t at)
+{
+        return at <= INT64_MAX && lseek(fd, (off_t)at, SEEK_SET) >= 0;
 }
 
 bool file_resize(int fd, uint64_t size)
