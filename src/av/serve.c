@@ -52,6 +52,7 @@ static enum codec_result answer(struct state *s, const struct av_request *r, int
         case AV_ENCODER:
         case AV_DECODER:
         case AV_SOURCE:
+        case AV_SINK:
                 return open_stream(s, r, fd);
         case AV_FEED:
                 if (!r->size || r->size > s->open.in_room)

@@ -9,8 +9,17 @@ struct av_server {
         /* Open a stream for a request that av_request_check has passed. */
         enum codec_result (*open)(const struct av_server *s, const struct av_request *r,
                                   struct av_stream **ret);
-        const char *url; /* of a source */
-        int socket;      /* of a source: where the requests come from */
+        const char *url;                /* of a source or sink */
+        int socket;                     /* of both: where the requests come from */
+        const struct av_output *output; /* of a sink */
+};
+
+/* What media-io has opened or chosen for a sink. */
+struct av_output {
+        const char *name, *format; /* "": as the URL says */
+        int file;                  /* -1: it is none, so it is an address */
+        int used;                  /* is closed when others may open the sink */
+        uint64_t bytes_max;        /* of the file */
 };
 
 /* Serve until the other side is gone, or does not keep to the protocol. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/media/sink_names.h"
 #include "backend/media/source_names.h"
 #include "base/journal.h"
 #include "base/log.h"
@@ -91,6 +92,15 @@ static void choose_format(const struct config_options *o, const struct part *par
                 log_format = LOG_NATIVE;
 }
 
+static void warn_of_users(const struct config_options *o, enum config_id id, const char *option)
+{
+        if (media_urls_have_users(o, id))
+                log_warn("config",
+                         "a URL of %s has a name or password (`@`), which other users of this "
+                         "host, and hostile sessions, may be able to read",
+                         option);
+}
+
 static int run(struct config_options *o, const struct config_command_line *line,
                const struct part *part)
 {
@@ -140,6 +150,10 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 fprintf(stderr, "spancld: --media-source: %s\n", wrong);
                 return 2;
         }
+        if (!media_sinks_check(o, wrong, sizeof(wrong))) {
+                fprintf(stderr, "spancld: --media-sink: %s\n", wrong);
+                return 2;
+        }
         if (config_option_flag(o, CONFIG_lttng) && config_option_flag(o, CONFIG_sandbox)) {
                 fprintf(stderr,
                         "spancld: --lttng needs --sandbox 0, because each session would hold a "
@@ -166,11 +180,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 if (line->overridden)
                         log_warn("config", "the addresses of the command line replace %s",
                                  line->overridden);
-                if (media_sources_have_users(o))
-                        log_warn("config",
-                                 "a URL of --media-source has a name or password (`@`), which "
-                                 "other users of this host, and hostile sessions, may be able to "
-                                 "read");
+                warn_of_users(o, CONFIG_media_source, "--media-source");
+                warn_of_users(o, CONFIG_media_sink, "--media-sink");
                 return supervisor_main(o, line->argc, line->argv);
         }
         return birth(o, process_parent()) ? worker_main(o, part->scratch_dir, part->owner) : 1;

@@ -31,7 +31,8 @@
 #define ACCESS_FILE                                                   \
         (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
          LANDLOCK_ACCESS_FS_READ_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
-#define ACCESS_ALL ((1ull << 13) - 1)
+#define ACCESS_ALL  ((1ull << 13) - 1)
+#define ACCESS_MAKE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | ACCESS_TRUNCATE)
 
 struct rules {
         int fd;
@@ -67,9 +68,9 @@ static void allow_paths(const struct rules *r, const struct paths *p)
                 allow(r, p->list[i].name, access[p->list[i].use]);
 }
 
-/* Start a set of rules, which allows nothing yet. False: the log says why; `fd` -1: this kernel
+/* Start a set of rules for these kinds of access, which allows none yet. False: the log says why; `fd` -1: this kernel
  * has no Landlock. */
-static bool begin(struct rules *r)
+static bool begin(struct rules *r, uint64_t kinds)
 {
         /* Later kernels have added members behind the first. */
         struct {
@@ -81,6 +82,7 @@ static bool begin(struct rules *r)
                 return true;
         attr.fs = ACCESS_ALL | (abi >= 2 ? ACCESS_REFER : 0) | (abi >= 3 ? ACCESS_TRUNCATE : 0) |
                   (abi >= 5 ? ACCESS_IOCTL_DEV : 0);
+        attr.fs &= kinds;
         attr.scoped = abi >= 6 ? 3 : 0; /* abstract sockets and signals of others */
         size_t size = abi >= 6 ? sizeof(attr) : sizeof(attr.fs);
         r->handled = attr.fs;
@@ -102,7 +104,7 @@ static bool enforce(struct rules *r)
 bool files_restrict(const struct paths *p)
 {
         struct rules r;
-        if (!begin(&r))
+        if (!begin(&r, UINT64_MAX))
                 return false;
         if (r.fd < 0) {
                 log_info(LOG, "this kernel has no Landlock: sessions can read what their user can");
@@ -174,7 +176,7 @@ static bool enforce_resolving(struct rules *r)
 bool files_restrict_dialler(void)
 {
         struct rules r;
-        if (!begin(&r))
+        if (!begin(&r, UINT64_MAX))
                 return false;
         if (r.fd < 0)
                 return true;
@@ -182,7 +184,7 @@ bool files_restrict_dialler(void)
         return enforce_resolving(&r);
 }
 
-bool files_restrict_streams(const char *const *files, bool network)
+bool files_restrict_streams(const char *const *files, const char *const *folders, bool network)
 {
         /* Those of authorities, without the keys that /etc/ssl has, too. */
         static const char *const certificates[] = { "/etc/ssl/certs",
@@ -193,18 +195,28 @@ bool files_restrict_streams(const char *const *files, bool network)
                                                     "/etc/pki/tls/certs",
                                                     NULL };
         struct rules r;
-        if (!begin(&r))
+        if (!begin(&r, UINT64_MAX))
                 return false;
         if (r.fd < 0) {
                 log_info(LOG, "this kernel has no Landlock: sources can read what their user can");
                 return true;
         }
         allow_all(&r, files);
+        for (; *folders; folders++)
+                allow(&r, *folders, ACCESS_MAKE);
         if (!network)
                 return enforce(&r);
         allow_all(&r, certificates);
         allow_resolving(&r);
         return enforce_resolving(&r);
+}
+
+bool files_deny_writing(void)
+{
+        struct rules r;
+        if (!begin(&r, ~(uint64_t)(ACCESS_READ | ACCESS_IOCTL_DEV)))
+                return false;
+        return r.fd < 0 || enforce(&r);
 }
 
 bool files_outdated(void)

@@ -12,9 +12,12 @@ bool files_restrict(const struct paths *p);
  * above. */
 bool files_restrict_dialler(void);
 
-/* Restrict this process to reading these files, NULL behind the last. `network`: also to what the dialler may, and to
- * certificates of authorities. False: as above. */
-bool files_restrict_streams(const char *const *files, bool network);
+/* Restrict this process to reading these files, and to making and writing files in these folders; NULL is behind the
+ * last of each. `network`: also to what the dialler may, and to certificates of authorities. False: as above. */
+bool files_restrict_streams(const char *const *files, const char *const *folders, bool network);
+
+/* Let this process open no file for writing, and make none. False: as above. */
+bool files_deny_writing(void);
 
 /* Return true if a file of name resolution was made or replaced since. Landlock knows files, not
  * their names, so this process can't read the new one. Then the supervisor should restart

@@ -119,15 +119,34 @@ static void limit_memory(void)
 #endif
 }
 
-bool sandbox_enter_streams(const char *const *files, bool network)
+static void limit_files(uint64_t bytes)
+{
+        const struct rlimit limit = { bytes, bytes };
+        (void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+bool sandbox_enter_stream(uint64_t bytes_max)
+{
+        limit_files(bytes_max);
+        return files_deny_writing();
+}
+
+void sandbox_deny_descriptors(void)
+{
+        static const struct rlimit standard = { 3, 3 };
+        (void)setrlimit(RLIMIT_NOFILE, &standard);
+}
+
+bool sandbox_enter_streams(const struct sandbox_streams *streams)
 {
         static const struct rlimit none, descriptors = { 8192, 8192 };
+        const bool network = streams->network;
         static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK };
         const struct calls_params calls = { .families = internet,
                                             .family_count = network ? array_size(internet) : 0,
                                             .allowed = "" };
         (void)setrlimit(RLIMIT_CORE, &none);
-        (void)setrlimit(RLIMIT_FSIZE, &none);
+        limit_files(streams->bytes_max);
         (void)setrlimit(RLIMIT_NOFILE, &descriptors);
         limit_memory();
         /* A worker of the same user can then not read the URLs. */
@@ -137,5 +156,6 @@ bool sandbox_enter_streams(const char *const *files, bool network)
                 log_error(LOG, "no-new-privs: %s", strerror(errno));
                 return false;
         }
-        return files_restrict_streams(files, network) && calls_restrict(&calls, NULL);
+        return files_restrict_streams(streams->files, streams->folders, network) &&
+               calls_restrict(&calls, NULL);
 }

@@ -28,10 +28,23 @@ bool sandbox_enter_dialler(const struct config_options *o);
  * would have, so it gets such a filter, and root becomes nobody. False: it is not possible, and the log says why. */
 bool sandbox_enter_media(bool own);
 
-/* Enter the sandbox of media-io, which opens what --media-source names: it can read these files (NULL behind the last).
- * With `network` it can also read libraries, the files of name resolution and certificates of authorities, and make
- * sockets of IP. It runs no program, has no capabilities, and other processes of its user can't inspect it.
- * False: as above. */
-bool sandbox_enter_streams(const char *const *files, bool network);
+struct sandbox_streams {
+        const char *const *files, *const *folders; /* NULL is behind the last one of each */
+        uint64_t bytes_max;                        /* of a file that it writes */
+        bool network;
+};
+
+/* Enter the sandbox of media-io, which opens what --media-source and --media-sink name: it can read these files, and
+ * make and write files in these folders. With `network` it can also read libraries, the files of name resolution and
+ * certificates of authorities, and make sockets of IP. It runs no program, has no capabilities, and other processes of
+ * its user can't inspect it. False: as above. */
+bool sandbox_enter_streams(const struct sandbox_streams *streams);
+
+/* Enter the sandbox of a process with one stream, within that of media-io: it opens no file for writing, and no open
+ * file may become larger than this. `bytes_max` 0: it writes none. False: as above. */
+bool sandbox_enter_stream(uint64_t bytes_max);
+
+/* Let this process get no descriptor above the standard ones any more: no file, and no socket. */
+void sandbox_deny_descriptors(void);
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """media.py BUILD [NAME...]: claims about media devices (docs/MEDIA.md). tests/system/decoder.c is a program that
-compares each picture with what ffmpeg decodes; tests/system/encoder.c makes packets, which ffmpeg and our own decoders then decode; tests/system/reader.c reads sources.
+compares each picture with what ffmpeg decodes; tests/system/encoder.c makes packets, which ffmpeg and our own decoders then decode; tests/system/reader.c reads sources;
+tests/system/writer.c writes sinks.
 Status 77: there is no ffmpeg here, or no module of decoders."""
 
 import concurrent.futures
@@ -26,6 +27,7 @@ from daemon import BUILD, at, servers
 
 DECODER = str(BUILD / "bin/system_decoder")
 READER = str(BUILD / "bin/system_reader")
+WRITER = str(BUILD / "bin/system_writer")
 ENCODER = str(BUILD / "bin/system_encoder")
 FOLDER = tempfile.TemporaryDirectory()
 WIDTH, HEIGHT = 162, 90  # macroblocks at the edges are not whole
@@ -658,6 +660,322 @@ def killed_processes_of_sources_are_started_again():
                 p.stdin.flush()
                 assert p.wait() == 0
         claims.wait_for(lambda: not processes(server, "media-io-source"), "a source's process is left")
+
+
+# --- Sinks ----------------------------------------------------------------------------------------
+
+GRAY = bytes([128]) * (WIDTH * HEIGHT * 3 // 2)  # a picture of writer.c's
+
+
+class Sinks:
+    """A server with sources, and a folder of sinks: NAME[,SETTING]... and the file's name in the folder, or a URL."""
+
+    def __init__(self, *sinks):
+        # pylint: disable-next=consider-using-with
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = Path(self.temporary.name)
+        values = (sink if "://" in sink else sink.replace("=", f"={self.folder}/", 1) for sink in sinks)
+        self.servers = with_sources(*(f"--media-sink={value}" for value in values), "--log=info")
+
+    def __enter__(self):
+        s = self.server = self.servers.__enter__()
+        self.where = at(s.ports[0])
+        return self
+
+    def __exit__(self, *how):
+        try:
+            log = self.server.log_text()
+            assert how[0] or "refused" not in log, log
+        finally:
+            self.servers.__exit__(*how)
+            self.temporary.cleanup()
+
+    def write(self, *arguments):
+        done = daemon.run([WRITER, *map(str, arguments)], self.where)
+        if done.returncode == 77:
+            print("skipped: there are no sinks here")
+            sys.exit(77)
+        assert done.returncode == 0, done.stdout + done.stderr + self.server.log_text()
+        return done.stdout
+
+    def program(self, *arguments):
+        return subprocess.Popen([WRITER, *arguments], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                env=daemon.client_env(self.where))
+
+    def files(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+def frames(path, *how):
+    """The packets of a file as ffmpeg sees them: pts from the first one on in ms, size, hash."""
+    done = ffmpeg("-i", path, "-map", "0:v", "-c", "copy", *how, "-f", "framemd5", "-")
+    assert done.returncode == 0, done.stdout
+    base = [int(n) for n in re.search(r"#tb 0: (\d+)/(\d+)", done.stdout).groups()]
+    rows = [line.split(",") for line in done.stdout.splitlines() if not line.startswith("#")]
+    first = min(int(row[2]) for row in rows)
+    return [((int(row[2]) - first) * 1000 * base[0] // base[1], *(cell.strip() for cell in row[4:6])) for row in rows]
+
+
+def ready(p):
+    line = p.stdout.readline()
+    assert line == "ready\n", line
+
+
+def go_on(p):
+    p.stdin.write("\n")
+    p.stdin.flush()
+
+
+def copied_streams_have_the_packets_of_their_source():
+    """Bit by bit and with their times, also with B slices, whatever the container is."""
+    plain = ("-bsf:v", "h264_mp4toannexb")
+    with Sinks("mkv=a.mkv", "mp4=a.mp4", "ts=a.ts", "stream=a.h264") as s:
+        want = frames(film("mp4")[0], *plain)
+        assert [w[0] for w in want] != sorted(w[0] for w in want), "the film has no B slices"
+        for kind in ("mkv", "mp4"):
+            s.write(kind, "copy", "film-mp4")
+            assert frames(s.folder / f"a.{kind}", *plain) == want, kind
+        s.write("stream", "copy", "film-mp4")
+        assert (s.folder / "a.h264").read_bytes() == film("mp4")[1]
+        s.write("ts", "copy", "film-mkv")
+        same = Path(FOLDER.name) / "same.ts"
+        assert ffmpeg("-i", film("mkv")[0], "-map", "0:v", "-c", "copy", same).returncode == 0
+        assert [w[1:] for w in frames(s.folder / "a.ts")] == [w[1:] for w in frames(same)]
+
+
+def decoded_pictures_are_written_exactly():
+    with Sinks("y4m=a.y4m", "yuv=a.yuv", "nut=a.nut", "mkv=a.mkv") as s:
+        pictures = Path(FOLDER.name) / "pictures.yuv"
+        assert ffmpeg("-i", film("mp4")[0], "-map", "0:v", pictures).returncode == 0
+        for kind in ("yuv", "y4m", "nut", "mkv"):
+            s.write(kind, "decode", "film-mp4")
+        assert (s.folder / "a.yuv").read_bytes() == pictures.read_bytes()
+        back = Path(FOLDER.name) / "back.yuv"
+        for kind in ("y4m", "nut", "mkv"):
+            assert ffmpeg("-i", s.folder / f"a.{kind}", back).returncode == 0, kind
+            assert back.read_bytes() == pictures.read_bytes(), kind
+
+
+def encoded_packets_make_files():
+    """Of each encoder and container a file that ffmpeg decodes without a complaint, at its rate."""
+    with Sinks(*(f"{codec}-{kind}={codec}.{kind}" for codec in ENCODERS for kind in ("mkv", "mp4", "ts"))) as s:
+        for codec in ENCODERS:
+            for kind in ("mkv", "mp4", "ts"):
+                if codec == "mjpeg" and kind == "ts":
+                    continue
+                done = daemon.run([WRITER, f"{codec}-{kind}", "encode", "test", codec], s.where)
+                if done.returncode == 77:
+                    continue
+                assert done.returncode == 0, done.stderr
+                path = s.folder / f"{codec}.{kind}"
+                done = ffmpeg("-i", path, "-f", "null", "-")
+                assert done.returncode == 0 and not done.stdout, done.stdout
+                done = subprocess.run(["ffprobe", "-v", "error", "-count_packets", "-show_entries",
+                                       "stream=codec_name,width,height,avg_frame_rate,nb_read_packets", "-of",
+                                       "default=nk=1:nw=1", str(path)], stdout=subprocess.PIPE, text=True, check=True)
+                want = {"h264": "h264", "hevc": "hevc", "mjpeg": "mjpeg"}[codec]
+                assert done.stdout.split()[:5] == [want, str(WIDTH), str(HEIGHT), "25/1", "10"], done.stdout
+
+
+def streams_go_to_the_network():
+    """MPEG-TS in UDP and RTP on loopback: bytes that ffmpeg reads."""
+    def bound():
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.bind(("127.0.0.1", 0))
+        receiver.setblocking(False)
+        return receiver
+
+    with bound() as udp, bound() as rtp:
+        ports = [r.getsockname()[1] for r in (udp, rtp)]
+        with Sinks(f"udp=udp://127.0.0.1:{ports[0]}?pkt_size=1316",
+                   f"rtp,format:rtp_mpegts=rtp://localhost:{ports[1]}", "ts=a.ts") as s:
+            for kind, receiver, header in (("udp", udp, 0), ("rtp", rtp, 12)):
+                s.write(kind, "copy", "film-mkv")
+                received = b""
+                try:
+                    while True:
+                        received += receiver.recv(65536)[header:]
+                except BlockingIOError:
+                    pass
+                path = Path(FOLDER.name) / f"received.{kind}.ts"
+                path.write_bytes(received)
+                s.write("ts", "copy", "film-mkv")
+                assert [f[1:] for f in frames(path)] == [f[1:] for f in frames(s.folder / "a.ts")], kind
+                (s.folder / "a.ts").unlink()
+
+
+def a_receiver_that_takes_nothing_ends_commands_alone():
+    """TCP: one receiver is gone, the other one reads nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as closing:
+        silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        urls = ["tcp://127.0.0.1:{}".format(r.getsockname()[1]) for r in (silent, closing)]
+        with Sinks(f"silent,format:nut={urls[0]}", f"closing,format:nut={urls[1]}", "yuv=a.yuv") as s:
+            closer = threading.Thread(target=lambda: closing.accept()[0].close())
+            closer.start()
+            count, end = s.write("closing", "full").split()
+            assert int(end) < 0, end
+            closer.join()
+            count, end = s.write("silent", "full").split()
+            assert int(count) and int(end) < 0, f"{count} {end}"
+            assert "sink silent can't be written: the receiver takes nothing" in s.server.log_text()
+            s.write("yuv", "raw", 2, 0)
+            assert (s.folder / "a.yuv").read_bytes() == 2 * GRAY
+
+
+def files_are_not_overwritten_unless_the_administrator_says_so():
+    with Sinks("once=a.yuv", "again,overwrite=b.yuv", "many,files:3=c.%d.yuv", "empty=d.yuv", "link=e.yuv",
+               "fifo=f.yuv", "folder=g.yuv", "nowhere=none/h.yuv") as s:
+        secret = s.folder / "secret"
+        (s.folder / "e.yuv").symlink_to(secret)
+        (s.folder / "d.yuv").touch()
+        (s.folder / "g.yuv").mkdir()
+        os.mkfifo(s.folder / "f.yuv")
+        s.write("once", "raw", 2, 0)
+        s.write("empty", "raw", 1, 0)
+        for name in ("once", "empty", "link", "fifo", "folder", "nowhere"):
+            s.write(name, "raw", 1, FORMAT_NOT_SUPPORTED)
+        assert not secret.exists()
+        s.write("again", "raw", 3, 0)
+        s.write("again", "raw", 1, 0)
+        for _ in range(3):
+            s.write("many", "raw", 1, 0)
+        s.write("many", "raw", 1, FORMAT_NOT_SUPPORTED)
+        sizes = [(s.folder / f).stat().st_size // len(GRAY) for f in ("a.yuv", "b.yuv", "c.1.yuv", "c.2.yuv", "c.3.yuv")]
+        assert sizes == [2, 1, 1, 1, 1], sizes
+        assert len(s.files()) == 9, s.files()
+        assert (s.folder / "a.yuv").stat().st_mode & 0o137 == 0
+
+
+def a_sink_has_one_writer():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        with Sinks("file,overwrite=a.yuv", "many=b.%d.yuv",
+                   "udp,format:nut=udp://127.0.0.1:{}".format(receiver.getsockname()[1])) as s:
+            for name in ("file", "udp"):
+                with s.program(name, "held") as p:
+                    ready(p)
+                    s.write(name, "raw", 1, FORMAT_NOT_SUPPORTED)
+                    go_on(p)
+                    assert p.wait() == 0
+                s.write(name, "raw", 1, 0)
+            assert (s.folder / "a.yuv").read_bytes() == GRAY
+            with s.program("many", "held") as one, s.program("many", "held") as other:
+                for p in (one, other):
+                    ready(p)
+                for p in (one, other):
+                    go_on(p)
+                    assert p.wait() == 0
+            assert (s.folder / "b.1.yuv").read_bytes() == (s.folder / "b.2.yuv").read_bytes() == 2 * GRAY
+
+
+def a_file_that_reaches_its_limit_is_complete():
+    with Sinks("yuv,mib:1=a.yuv", "mp4,mib:1=a.nut") as s:
+        for name, file in (("yuv", "a.yuv"), ("mp4", "a.nut")):
+            count, end = map(int, s.write(name, "full").split())
+            assert end == 0 and 30 < count < 48, f"{count} {end}"
+            assert (s.folder / file).stat().st_size <= 1 << 20
+            back = Path(FOLDER.name) / "back.yuv"
+            how = ("-f", "rawvideo", "-video_size", f"{WIDTH}x{HEIGHT}") if name == "yuv" else ()
+            assert ffmpeg(*how, "-i", s.folder / file, back).returncode == 0
+            assert back.read_bytes() == count * GRAY
+            assert f"sink {name} can't be written: its file has reached its limit" in s.server.log_text()
+
+
+def a_full_disk_ends_commands_alone():
+    if os.geteuid():
+        return "skipped: only root mounts"
+    with tempfile.TemporaryDirectory() as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "spancl-test", folder], check=False).returncode:
+            return "skipped: this root mounts nothing"
+        try:
+            with servers(1, "--media=on", "--backend=media", f"--media-sink=disk={folder}/a.yuv",
+                         f"--media-sink=other,overwrite={FOLDER.name}/other.yuv") as s:
+                done = daemon.run([WRITER, "disk", "full"], at(s.ports[0]))
+                assert done.returncode == 0, done.stderr
+                count, end = map(int, done.stdout.split())
+                assert 0 < count < 12 and end < 0, done.stdout
+                assert "No space left on device" in s.log_text(), s.log_text()
+                assert daemon.run([WRITER, "other", "raw", "1", "0"], at(s.ports[0])).returncode == 0
+        finally:
+            subprocess.run(["umount", folder], check=True)
+    return ""
+
+
+def a_session_that_ends_completes_its_file():
+    """Its client is killed."""
+    with Sinks("nut=a.nut") as s:
+        with s.program("nut", "held") as p:
+            ready(p)
+            p.kill()
+        server = s.server.processes[0].pid
+        claims.wait_for(lambda: not processes(server, "media-io-sink"), "the sink's process is left")
+        back = Path(FOLDER.name) / "back.yuv"
+        assert ffmpeg("-i", s.folder / "a.nut", back).returncode == 0
+        assert back.read_bytes() == GRAY
+
+
+def killed_processes_of_sinks_are_started_again():
+    with Sinks("yuv=a.%d.yuv") as s:
+        server = s.server.processes[0].pid
+        for name in ("media-io-sink", "media-io"):
+            with s.program("yuv", "lost") as p:
+                ready(p)
+                killed = processes(server, name)
+                assert killed
+                for pid in killed:
+                    os.kill(pid, signal.SIGKILL)
+                claims.wait_for(lambda: not processes(server, "media-io-sink"), "a sink's process is left")
+                go_on(p)
+                assert p.wait() == 0
+        assert [(s.folder / f"a.{i}.yuv").read_bytes() for i in range(1, 5)] == 4 * [GRAY], s.files()
+
+
+def wrong_arguments_of_sinks_are_refused():
+    with Sinks("good=a.mp4", "stream=b.h264", "mpeg2,format:mpeg2video=c.bin", "pieces,format:hls=d.m3u8",
+               "image=e.png") as s:
+        s.write("good", "wrong", "film-mp4")
+        assert len(frames(s.folder / "a.mp4")) == 2
+        for name in ("stream", "mpeg2", "pieces", "image"):  # pictures are not of the format, or it has several files
+            s.write(name, "raw", 1, FORMAT_NOT_SUPPORTED)
+        assert all((s.folder / f).stat().st_size == 0 for f in s.files() if f != "a.mp4"), s.files()
+    with servers(1, "--media=on", "--backend=media") as s:
+        assert daemon.run([WRITER, "good", "raw", "1", "0"], at(s.ports[0])).returncode == 77
+    assert daemon.run([WRITER, "good", "raw", "1", "0"], None, SPANCL_MEDIA="on").returncode == 77
+
+
+def processes_of_sinks_have_walls_of_their_own():
+    """Nor does a session have the path, or the process of a source the right to write."""
+    with Sinks("yuv=a.yuv") as s, s.program("yuv", "held") as p, \
+            subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=daemon.client_env(s.where)) as reader:
+        ready(p)
+        ready(reader)
+        server = s.server.processes[0].pid
+        for name, bytes_max in (("media-io-sink", 1 << 30), ("media-io-source", 0)):
+            [pid] = processes(server, name)
+            limits = text_of(pid, "limits")
+            assert re.search(rf"Max file size +{bytes_max} +{bytes_max} ", limits), limits
+            assert (re.search(r"Max open files +3 +3 ", limits) is not None) == (name == "media-io-sink"), limits
+            status = text_of(pid, "status")
+            assert "NoNewPrivs:\t1" in status and "CapEff:\t0000000000000000" in status, status
+        [pid] = processes(server, "media-io-sink")
+        open_files = {os.readlink(f) for f in Path(f"/proc/{pid}/fd").iterdir()}
+        mine = {f for f in open_files if f.startswith("/") and f != "/dev/null" and not f.endswith("(deleted)")}
+        assert mine == {str(s.folder / "a.yuv")}, open_files
+        if not os.geteuid():
+            for pid in processes(server, "spancld-worker"):
+                assert not any(f"{s.folder.name}/a.yuv".encode() in part for part in memory_of(pid)), pid
+        for one in (p, reader):
+            one.kill()
+
+
+def sinks_that_are_wrong_start_no_server():
+    for wrong in ("/srv/a.mp4", "a=", "a=film.mp4", "a,mib:0=/f.mp4", "a,over=/f.mp4", "a,files:3=/f.mp4",
+                  "a,overwrite=/f.%d.mp4", "a=/%d/f.mp4", "a=/", "a,mib:1=udp://secret:1", "a,format:=/f.mp4", "a=file:f"):
+        done = subprocess.run([BUILD / "bin/spancld", "--media=on", f"--media-sink={wrong}"], text=True,
+                              stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 2 and "--media-sink: number 1 is not NAME" in done.stderr, done
+        assert "secret" not in done.stderr, done
 
 
 if __name__ == "__main__":

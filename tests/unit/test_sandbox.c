@@ -375,7 +375,10 @@ static void the_process_of_a_media_stream_reaches_nothing(void **state)
 static int reach_of_streams(bool network)
 {
         const char *files[] = { secret, NULL };
-        if (!sandbox_enter_streams(files, network))
+        const struct sandbox_streams streams = { .files = files,
+                                                 .folders = files + 1,
+                                                 .network = network };
+        if (!sandbox_enter_streams(&streams))
                 return 100;
         bool more = can_open(secret, O_RDWR) || can_open(folder, O_RDONLY) ||
                     can_open("/proc/self/maps", O_RDONLY) || can_open("/bin/sh", O_RDONLY) ||

@@ -1,9 +1,12 @@
-/* media-io NAME=URL...: the program that reads the sources of --media-source. Standard input is the supervisor's
- * socket, over which it gets a socket of each worker (CONTROL_STREAMS). A worker names a source, and gets the socket of
- * a process with that stream, forked from this one. Workers send requests of fixed size, and see no URL. */
+/* media-io NAME=URL... --sinks NAME=URL...: the program that reads the sources of --media-source, and writes the sinks of
+ * --media-sink. Standard input is the supervisor's socket, over which it gets a socket of each worker (CONTROL_STREAMS).
+ * A worker names a source or sink, and gets the socket of a process with that stream, forked from this one. Workers send
+ * requests of fixed size, and see no URL. This process opens the files of sinks; it reads no stream. */
 #include <stdio.h>
 #include <string.h>
 
+#include "av/io/outputs.h"
+#include "av/io/sink.h"
 #include "av/io/source.h"
 #include "backend/media/source_names.h"
 #include "base/list.h"
@@ -40,10 +43,15 @@ struct caller {
 static struct {
         struct named sources[MEDIA_SOURCES_MAX];
         size_t source_count;
+        struct output sinks[MEDIA_SOURCES_MAX];
+        size_t sink_count;
+        bool network; /* a source or sink needs it */
         struct caller callers[CALLERS_MAX];
         struct {
                 pid_t pid; /* 0: none */
                 size_t caller;
+                const struct output *sink; /* if `used` is not -1 */
+                int used; /* of a sink: a pipe, which is at its end when the sink is complete */
         } streams[STREAMS_MAX];
 } io;
 
@@ -65,6 +73,25 @@ static const struct named *find_source(const char *name)
         return NULL;
 }
 
+/* Take a value, as media_sinks_check wants it. */
+static bool take_sink(char *text)
+{
+        if (io.sink_count == MEDIA_SOURCES_MAX || !output_take(text, &io.sinks[io.sink_count])) {
+                log_error(LOG, "these are no sinks that spancld names");
+                return false;
+        }
+        io.sink_count++;
+        return true;
+}
+
+static struct output *find_sink(const char *name)
+{
+        for (size_t i = 0; i < io.sink_count; i++)
+                if (!strcmp(io.sinks[i].sink.name, name))
+                        return &io.sinks[i];
+        return NULL;
+}
+
 /* Take NAME=URL, as media_sources_check wants it. */
 static bool take_source(char *text)
 {
@@ -82,16 +109,28 @@ static bool take_source(char *text)
 static bool enter_sandbox(void)
 {
         const char *files[MEDIA_SOURCES_MAX + 1] = { NULL };
+        const char *folders[MEDIA_SOURCES_MAX + 1] = { NULL };
         size_t count = 0;
-        bool network = false;
+        struct sandbox_streams sandbox = { .files = files, .folders = folders };
         for (size_t i = 0; i < io.source_count; i++) {
                 const char *url = io.sources[i].url, *file = file_of(url);
                 if (file)
                         files[count++] = file;
                 else if (strncmp(url, "lavfi:", 6) != 0)
-                        network = true;
+                        io.network = true;
         }
-        return sandbox_enter_streams(files, network);
+        count = 0;
+        for (size_t i = 0; i < io.sink_count; i++) {
+                const struct output *o = &io.sinks[i];
+                if (!o->sink.path)
+                        io.network = true;
+                else
+                        folders[count++] = o->folder;
+                if (o->bytes_max > sandbox.bytes_max)
+                        sandbox.bytes_max = o->bytes_max;
+        }
+        sandbox.network = io.network;
+        return sandbox_enter_streams(&sandbox);
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -103,26 +142,66 @@ static void collect(void)
                 process_collect(pid, NULL, NULL);
                 for (size_t i = 0; i < STREAMS_MAX; i++)
                         if (io.streams[i].pid == pid) {
+                                if (io.streams[i].used >= 0)
+                                        (void)file_close(io.streams[i].used);
                                 io.streams[i].pid = 0;
+                                io.streams[i].used = -1;
                                 io.callers[io.streams[i].caller].streams--;
                         }
         }
 }
 
-static _Noreturn void be_stream(int socket, const char *url)
+/* Leave what only media-io itself may have, and the URLs of others. Returns the socket in its new place. */
+static int leave(int socket, const char *url)
 {
-        const struct av_server server = { .open = source_open, .url = url, .socket = socket };
         process_end_with_parent();
         process_begin_group();
+        signals_ignore_pipe();
         for (size_t i = 0; i < io.source_count; i++)
                 if (io.sources[i].url != url)
                         explicit_bzero(io.sources[i].url, strlen(io.sources[i].url));
-        (void)file_close(SUPERVISOR);
+        for (size_t i = 0; i < io.sink_count; i++)
+                if (io.sinks[i].sink.url != url)
+                        output_forget(&io.sinks[i]);
         for (size_t i = 0; i < CALLERS_MAX; i++)
                 if (io.callers[i].socket >= 0)
                         (void)file_close(io.callers[i].socket);
+        for (size_t i = 0; i < STREAMS_MAX; i++)
+                if (io.streams[i].pid && io.streams[i].used >= 0)
+                        (void)file_close(io.streams[i].used);
+        /* The supervisor's place, so that no descriptor is free among the standard ones. */
+        if (!file_put(socket, SUPERVISOR))
+                process_exit(1);
+        (void)file_close(socket);
+        return SUPERVISOR;
+}
+
+static _Noreturn void be_source(int socket, const char *url)
+{
+        socket = leave(socket, url);
+        const struct av_server server = { .open = source_open, .url = url, .socket = socket };
         process_name("media-io-source");
-        av_serve(socket, &server);
+        if (sandbox_enter_stream(0))
+                av_serve(socket, &server);
+        process_exit(0);
+}
+
+static _Noreturn void be_sink(int socket, const struct output *o, int file, int used)
+{
+        socket = leave(socket, o->sink.url);
+        const struct av_output output = { .name = o->sink.name,
+                                          .format = o->sink.format,
+                                          .file = file,
+                                          .used = used,
+                                          .bytes_max = o->bytes_max };
+        const struct av_server server = {
+                .open = sink_open, .url = o->sink.url, .socket = socket, .output = &output
+        };
+        process_name("media-io-sink");
+        if (sandbox_enter_stream(o->bytes_max)) {
+                av_serve(socket, &server);
+                sink_end();
+        }
         process_exit(0);
 }
 
@@ -138,31 +217,110 @@ static bool is_due(struct caller *c)
         return true;
 }
 
-/* Fork a process for the source. *ret is the other end of its socket. */
-static enum codec_result start(size_t caller, const struct named *source, int *ret)
+/* Find a place for one more stream. */
+static enum codec_result find_place(size_t caller, size_t *ret)
 {
         size_t place = 0;
-        int pair[2];
         while (place < STREAMS_MAX && io.streams[place].pid)
                 place++;
-        if (place == STREAMS_MAX || io.callers[caller].streams >= OF_CALLER_MAX ||
-            !is_due(&io.callers[caller]) || !socket_pair_packets(pair))
+        *ret = place;
+        return place == STREAMS_MAX || io.callers[caller].streams >= OF_CALLER_MAX ||
+                               !is_due(&io.callers[caller])
+                       ? CODEC_NO_MEMORY
+                       : CODEC_OK;
+}
+
+/* Count the process. `used`: its sink's, or -1. */
+static void started(size_t place, size_t caller, pid_t pid, int used)
+{
+        io.streams[place].pid = pid;
+        io.streams[place].caller = caller;
+        io.streams[place].used = used;
+        io.callers[caller].streams++;
+}
+
+/* Fork a process for the source. *ret is the other end of its socket. */
+static enum codec_result start_source(size_t caller, const struct named *source, int *ret)
+{
+        size_t place;
+        int pair[2];
+        if (find_place(caller, &place) < 0 || !socket_pair_packets(pair))
                 return CODEC_NO_MEMORY;
         pid_t pid = process_fork();
         if (!pid) {
                 (void)file_close(pair[0]);
-                be_stream(pair[1], source->url);
+                be_source(pair[1], source->url);
         }
         (void)file_close(pair[1]);
         if (pid < 0) {
                 (void)file_close(pair[0]);
                 return CODEC_NO_MEMORY;
         }
-        io.streams[place].pid = pid;
-        io.streams[place].caller = caller;
-        io.callers[caller].streams++;
+        started(place, caller, pid, -1);
         *ret = pair[0];
         return CODEC_OK;
+}
+
+/* Has a process this sink, and not completed it? */
+static bool is_used(const struct output *o)
+{
+        for (size_t i = 0; i < STREAMS_MAX; i++) {
+                struct pollfd p = { .fd = io.streams[i].used };
+                if (io.streams[i].pid && io.streams[i].sink == o && poll(&p, 1, 0) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* The same for the sink, which takes `file` over (-1: it has none). */
+static enum codec_result fork_sink(size_t caller, size_t place, struct output *o, int file,
+                                   int *ret)
+{
+        int pair[2], used[2];
+        if (!socket_pair_packets(pair))
+                return CODEC_NO_MEMORY;
+        if (!file_pipe(used)) {
+                (void)file_close(pair[0]);
+                (void)file_close(pair[1]);
+                return CODEC_NO_MEMORY;
+        }
+        pid_t pid = process_fork();
+        if (!pid) {
+                (void)file_close(pair[0]);
+                (void)file_close(used[0]);
+                be_sink(pair[1], o, file, used[1]);
+        }
+        (void)file_close(pair[1]);
+        (void)file_close(used[1]);
+        if (pid < 0) {
+                (void)file_close(pair[0]);
+                (void)file_close(used[0]);
+                return CODEC_NO_MEMORY;
+        }
+        started(place, caller, pid, used[0]);
+        io.streams[place].sink = o;
+        *ret = pair[0];
+        return CODEC_OK;
+}
+
+static enum codec_result start_sink(size_t caller, struct output *o, int *ret)
+{
+        size_t place;
+        int file = -1;
+        enum codec_result r = find_place(caller, &place);
+        if (r < 0)
+                return r;
+        if (o->sink.files <= 1 && is_used(o))
+                return CODEC_FORMAT;
+        if (o->sink.path) {
+                file = output_open(o);
+                if (file < 0)
+                        return CODEC_FORMAT;
+        }
+        r = fork_sink(caller, place, o, file, ret);
+        if (file >= 0)
+                (void)file_close(file);
+        return r;
 }
 
 /* Return true if name resolution has files that this process can't read, because they came later, and no stream runs
@@ -185,13 +343,17 @@ static bool answer(size_t caller)
         ssize_t n = passing_receive(socket, &from, 1, &unused, 0);
         if (n == SP_E_AGAIN)
                 return true;
-        if (n != sizeof(r) || r.kind != AV_SOURCE || av_request_check(&r, false) < 0)
+        if (n != sizeof(r) || (r.kind != AV_SOURCE && r.kind != AV_SINK) ||
+            av_request_check(&r, false) < 0)
                 return false;
         if (is_outdated())
                 process_exit(0);
-        const struct named *source = find_source(r.name);
+        const struct named *source = r.kind == AV_SOURCE ? find_source(r.name) : NULL;
+        struct output *sink = r.kind == AV_SINK ? find_sink(r.name) : NULL;
         if (source)
-                reply.result = start(caller, source, &stream);
+                reply.result = start_source(caller, source, &stream);
+        else if (sink)
+                reply.result = start_sink(caller, sink, &stream);
         bool ok = passing_send(socket, &to, 1, &stream, stream >= 0 ? 1 : 0) == sizeof(reply);
         if (stream >= 0)
                 (void)file_close(stream);
@@ -251,10 +413,15 @@ int main(int argc, char **argv)
 {
         for (size_t i = 0; i < CALLERS_MAX; i++)
                 io.callers[i].socket = -1;
-        for (int i = 1; i < argc; i++)
-                if (!take_source(argv[i]))
+        bool sinks = false;
+        for (int i = 1; i < argc; i++) {
+                if (!sinks && !strcmp(argv[i], "--sinks"))
+                        sinks = true;
+                else if (!(sinks ? take_sink(argv[i]) : take_source(argv[i])))
                         return 1;
+        }
         source_prepare();
+        outputs_check(io.sinks, io.sink_count);
         process_begin_group();
         process_end_with_parent();
         if (!enter_sandbox())

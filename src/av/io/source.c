@@ -7,7 +7,7 @@
 #include <libavformat/avformat.h>
 #include <libavutil/log.h>
 
-#include "backend/media/kernels.h"
+#include "av/io/codecs.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/poll.h"
@@ -188,6 +188,20 @@ static uint64_t time_of(struct source *s)
         return ms > (int64_t)s->last_ms ? (uint64_t)ms : s->last_ms;
 }
 
+/* The ms from the unit's time until its picture is shown, which is later where pictures are reordered. */
+static uint32_t delay_of(const struct source *s)
+{
+        AVRational base =
+                s->filter ? s->filter->time_base_out : s->input->streams[s->index]->time_base;
+        const AVPacket *p = s->packet;
+        if (p->pts == AV_NOPTS_VALUE || p->dts == AV_NOPTS_VALUE || p->pts <= p->dts ||
+            base.num <= 0 || base.den <= 0)
+                return 0;
+        int64_t ms = av_rescale_q(p->pts, base, (AVRational){ 1, 1000 }) -
+                     av_rescale_q(p->dts, base, (AVRational){ 1, 1000 });
+        return ms > 0 && ms <= JUMP_MS ? (uint32_t)ms : 0;
+}
+
 /* Wait until the unit is due. False: that takes too long for one request. */
 static bool wait_until_due(struct source *s, uint64_t time_ms)
 {
@@ -200,22 +214,6 @@ static bool wait_until_due(struct source *s, uint64_t time_ms)
         bool late = due - now > WAIT_S * 1000ull * MS;
         (void)thread_sleep(late ? WAIT_S * 1000ull * MS : due - now);
         return !late;
-}
-
-static uint32_t codec_of(const AVCodecParameters *p)
-{
-        static const enum AVCodecID ids[MEDIA_CODECS_MAX] = {
-                [MEDIA_H264] = AV_CODEC_ID_H264,   [MEDIA_HEVC] = AV_CODEC_ID_HEVC,
-                [MEDIA_AV1] = AV_CODEC_ID_AV1,     [MEDIA_MPEG2] = AV_CODEC_ID_MPEG2VIDEO,
-                [MEDIA_MPEG4] = AV_CODEC_ID_MPEG4, [MEDIA_VP8] = AV_CODEC_ID_VP8,
-                [MEDIA_VP9] = AV_CODEC_ID_VP9,     [MEDIA_MJPEG] = AV_CODEC_ID_MJPEG,
-        };
-        if (p->codec_id == AV_CODEC_ID_RAWVIDEO)
-                return p->format == AV_PIX_FMT_YUV420P ? AV_RAW : 0;
-        for (uint32_t i = 0; i < MEDIA_CODECS_MAX; i++)
-                if (ids[i] == p->codec_id)
-                        return i + 1;
-        return 0;
 }
 
 static enum codec_result next(struct av_stream *stream, uint8_t *to, uint64_t room,
@@ -241,9 +239,10 @@ static enum codec_result next(struct av_stream *stream, uint8_t *to, uint64_t ro
         ret->size = s->packet->size > 0 ? (uint64_t)s->packet->size : 0;
         ret->width = p->width > 0 ? (uint32_t)p->width : 0;
         ret->height = p->height > 0 ? (uint32_t)p->height : 0;
-        ret->codec = codec_of(p);
+        ret->codec = codecs_number(p);
         ret->flags = s->packet->flags & AV_PKT_FLAG_KEY ? AV_KEY : 0;
         ret->time_ms = s->last_ms;
+        ret->delay_ms = delay_of(s);
         bool fits = ret->size && ret->size <= room;
         if (fits)
                 memcpy(to, s->packet->data, (size_t)ret->size);

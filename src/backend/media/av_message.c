@@ -19,6 +19,20 @@ static enum codec_result check_encoder(const struct av_request *r)
                        : CODEC_OK;
 }
 
+static enum codec_result check_sink(const struct av_request *r)
+{
+        bool raw = r->codec == AV_RAW;
+        if ((!raw && (!r->codec || r->codec > MEDIA_CODECS_MAX)) || r->rate > AV_RATE_MAX)
+                return CODEC_DAMAGED;
+        if (raw && (!r->width || !r->height))
+                return CODEC_DAMAGED;
+        if (r->width > AV_SIDE_MAX || r->height > AV_SIDE_MAX ||
+            (uint64_t)r->width * r->height > r->limit_pixels)
+                return CODEC_TOO_LARGE;
+        return raw && r->in_room < av_picture_size(r->width, r->height, AV_I420) ? CODEC_DAMAGED
+                                                                                 : CODEC_OK;
+}
+
 static enum codec_result check_open(const struct av_request *r)
 {
         if (!r->threads || r->threads > AV_THREADS_MAX || !r->limit_pixels ||
@@ -27,8 +41,13 @@ static enum codec_result check_open(const struct av_request *r)
         if (!r->in_room || r->in_room > av_packet_max(AV_PIXELS_MAX) || !r->out_room ||
             r->out_room > av_decoded_max(AV_PIXELS_MAX))
                 return CODEC_DAMAGED;
+        if ((r->kind == AV_SOURCE || r->kind == AV_SINK) &&
+            (!memchr(r->name, 0, sizeof(r->name)) || !*r->name))
+                return CODEC_DAMAGED;
         if (r->kind == AV_SOURCE)
-                return memchr(r->name, 0, sizeof(r->name)) && *r->name ? CODEC_OK : CODEC_DAMAGED;
+                return CODEC_OK;
+        if (r->kind == AV_SINK)
+                return check_sink(r);
         if (r->kind == AV_ENCODER)
                 return check_encoder(r);
         return r->codec < AV_DECODER_KINDS ? CODEC_OK : CODEC_DAMAGED;
@@ -42,6 +61,7 @@ enum codec_result av_request_check(const struct av_request *r, bool open)
         case AV_ENCODER:
         case AV_DECODER:
         case AV_SOURCE:
+        case AV_SINK:
                 return open ? CODEC_DAMAGED : check_open(r);
         case AV_FEED:
         case AV_NEXT:

@@ -10,17 +10,18 @@
 
 #include "backend/media/codec.h"
 
-enum { AV_VERSION = 1 /* of these messages */ };
+enum { AV_VERSION = 2 /* of these messages */ };
 
 enum av_kind {
         AV_HELLO,   /* version; the answer has the version, and in `codecs` bits of av_codec */
         AV_ENCODER, /* open an encoder, with the descriptor of the memory */
         AV_DECODER, /* open a decoder, the same */
-        AV_FEED,    /* encode a picture, or decode a packet, of `size` bytes */
+        AV_FEED,    /* encode a picture, decode a packet, or write a unit, of `size` bytes */
         AV_NEXT,    /* get what is ready; the answer has CODEC_NONE, or `size` bytes */
-        AV_FLUSH,   /* nothing more comes before a reset */
+        AV_FLUSH,   /* nothing more comes before a reset; a sink is complete, and takes no more */
         AV_RESET,   /* of a decoder: forget the stream */
         AV_SOURCE, /* to media-io: give a socket of the named source; on that: open it, with the memory */
+        AV_SINK, /* the same of a sink */
         AV_KINDS,
 };
 
@@ -50,8 +51,8 @@ enum {
         AV_PACKET_SPARE = 1 << 20, /* bytes that a packet may have beyond its picture */
         AV_PADDING = 4096,         /* behind each part of the memory: libraries read ahead */
         AV_LIMIT_S = 60,           /* of a request; the process then ends */
-        AV_NAME_MAX = 32,          /* bytes of a source's name, with a NUL */
-        AV_RAW = 100,              /* codec of a source: pictures in I420 */
+        AV_NAME_MAX = 32,          /* bytes of a source's or sink's name, with a NUL */
+        AV_RAW = 100,              /* codec of a source or sink: pictures in I420 */
 };
 
 enum av_flags {
@@ -64,13 +65,15 @@ enum av_flags {
 /* Bytes of this order and size, because both programs are of one build: AV_HELLO tells. */
 struct av_request {
         uint32_t kind, version;
-        uint32_t codec;                        /* enum av_encoder or av_decoder */
-        uint32_t width, height, pixels;        /* of an encoder; enum av_pixels */
-        uint32_t rate, kbits, quality;         /* of an encoder; see docs/MEDIA.md */
+        uint32_t codec;                 /* enum av_encoder or av_decoder; of a sink as av_reply's */
+        uint32_t width, height, pixels; /* of an encoder or sink; enum av_pixels */
+        uint32_t rate, kbits, quality;  /* of an encoder; see docs/MEDIA.md */
         uint32_t threads, flags, limit_pixels; /* of a picture */
         uint64_t size;
         uint64_t in_room, out_room; /* of the memory: to the process, from it */
-        char name[AV_NAME_MAX];     /* of AV_SOURCE */
+        char name[AV_NAME_MAX];     /* of AV_SOURCE, AV_SINK */
+        uint64_t time_ms;           /* of a unit, if the sink's `rate` is 0 */
+        uint32_t delay_ms;          /* from then until its picture is shown */
 };
 
 struct av_reply {
@@ -80,7 +83,8 @@ struct av_reply {
         uint32_t flags;
         uint32_t codec; /* of a source: 1 and enum media_codec, AV_RAW; 0: another */
         uint64_t size;
-        uint64_t time_ms; /* of a source's unit, from its first one on */
+        uint64_t time_ms;  /* of a source's unit, from its first one on */
+        uint32_t delay_ms; /* of a source's unit: from then until its picture is shown */
 };
 
 /* Bytes of a picture with such pixels, 8 bits a sample. */

@@ -25,7 +25,8 @@ enum codec_result {
         CODEC_TOO_LARGE = -2, /* a picture has more pixels than allowed */
         CODEC_FORMAT = -3,    /* not 4:2:0, or more bits than the library has */
         CODEC_NO_MEMORY = -4, /* or too many pictures wait */
-        CODEC_LOST = -5,      /* the stream's process has ended (av_process.h) */
+        CODEC_UNWRITTEN = -5, /* of a sink: its file is full, or its receiver is gone */
+        CODEC_LOST = -6,      /* the stream's process has ended (av_process.h) */
 };
 
 struct codec_limits {

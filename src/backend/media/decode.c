@@ -185,7 +185,7 @@ static void copy_picture(uint8_t *to, const struct codec_picture *p, uint32_t fo
 
 /* Deliver the next picture, if there is one. */
 static cl_int stream_deliver(struct stream *s, const struct registry_value *out, uint32_t format,
-                             uint32_t status[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+                             uint32_t status[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
         if (!s->held) {
                 enum codec_result r = CODEC_OK;
@@ -219,7 +219,7 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
-                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
         struct stream *s = container_of(stream, struct stream, common);
         uint32_t format = media_value(l, FORMAT), flags = media_value(l, FLAGS);

@@ -118,7 +118,7 @@ static cl_int encoder_feed(struct encoder *e, const struct av_request *r,
 
 /* Deliver the next packet, if there is one. */
 static cl_int encoder_deliver(struct encoder *e, const struct registry_value *out,
-                              uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+                              uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
         if (!e->held) {
                 const struct av_request next = { .kind = AV_NEXT };
@@ -143,7 +143,7 @@ static cl_int encoder_deliver(struct encoder *e, const struct registry_value *ou
 }
 
 static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
-                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
         struct encoder *e = container_of(stream, struct encoder, common);
         const struct registry_value *picture = &l->args[PICTURE];

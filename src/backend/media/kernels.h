@@ -33,7 +33,7 @@ struct media {
         atomic_uint streams;                          /* decoders and encoders that are open */
         int stop; /* a wake-up (os/wakeup.h): the device ends, so no command waits for a process */
         const struct registry_kernel
-                *kernels[MEDIA_CODECS_MAX + MEDIA_ENCODERS_MAX + 2]; /* of the device */
+                *kernels[MEDIA_CODECS_MAX + MEDIA_ENCODERS_MAX + 3]; /* of the device */
 };
 
 /* The words of a status buffer, 32 bits each. */
@@ -48,6 +48,9 @@ enum media_status {
         MEDIA_RESERVED,
         MEDIA_TIME = MEDIA_RESERVED, /* of a source's unit, in ms */
         MEDIA_STATUS_WORDS,
+        /* Further words, which a kernel writes if the buffer has room for them. */
+        MEDIA_DELAY = MEDIA_STATUS_WORDS, /* of a source's unit: ms until its picture is shown */
+        MEDIA_STATUS_WORDS_MAX,
 };
 
 enum media_result {
@@ -68,6 +71,7 @@ enum media_flags {
         MEDIA_OTHER = MEDIA_KEY, /* of decoders: libavcodec's */
         MEDIA_LOOP = 1 << 1,     /* of sources: begin again at the end */
         MEDIA_FAST = 1 << 2,     /* of sources: as fast as they come */
+        MEDIA_TIMED = 1 << 3,    /* of sinks: units have times */
 };
 
 /* The kernel that decodes with the i-th codec, and the codec's name; NULL past the end. */
@@ -79,7 +83,7 @@ bool media_decodes(const struct media *media, size_t i);
 /* The kernel of the i-th encoder (enum av_encoder); NULL past the end. */
 const struct registry_kernel *media_encode_kernel(size_t i);
 
-extern const struct registry_kernel media_convert_kernel, media_source_kernel;
+extern const struct registry_kernel media_convert_kernel, media_source_kernel, media_sink_kernel;
 
 /* Bytes of a picture without gaps, in any format. */
 static inline size_t media_picture_size(unsigned width, unsigned height, unsigned bits)

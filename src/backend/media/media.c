@@ -41,7 +41,7 @@ static size_t fill(struct media *m, const struct config_options *o)
 {
         static const struct codec *const none[] = { NULL };
         size_t count = 0;
-        bool sources = false;
+        bool sources = false, sinks = false;
         const char *name;
         const struct registry_kernel *k;
         for (size_t i = 0; (k = media_decode_kernel(i, &name)); i++) {
@@ -54,10 +54,14 @@ static size_t fill(struct media *m, const struct config_options *o)
         for (size_t i = 0; (k = media_encode_kernel(i)); i++)
                 if (m->av_codecs & 1u << i)
                         m->kernels[count++] = k;
-        for (size_t i = 0; o && i < o->list_count; i++)
+        for (size_t i = 0; o && i < o->list_count; i++) {
                 sources |= o->list[i].id == CONFIG_media_source;
+                sinks |= o->list[i].id == CONFIG_media_sink;
+        }
         if (sources)
                 m->kernels[count++] = &media_source_kernel;
+        if (sinks)
+                m->kernels[count++] = &media_sink_kernel;
         m->kernels[count++] = &media_convert_kernel;
         return count;
 }

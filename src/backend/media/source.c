@@ -39,7 +39,6 @@ static void source_free(void *data)
 static cl_int make_request(const struct registry_launch *l, const struct media *media,
                            struct av_request *ret)
 {
-        const struct registry_value *name = &l->args[NAME];
         const struct codec_limits *limits = &media->settings.limits;
         uint32_t flags = media_value(l, FLAGS);
         *ret = (struct av_request){
@@ -50,16 +49,8 @@ static cl_int make_request(const struct registry_launch *l, const struct media *
                 .out_room = av_packet_max(limits->pixels),
                 .flags = (flags & MEDIA_LOOP ? AV_LOOP : 0) | (flags & MEDIA_FAST ? AV_FAST : 0),
         };
-        if (flags & ~(uint32_t)KNOWN_FLAGS || !name->data)
-                return CL_INVALID_VALUE;
-        /* A copy: the buffer's bytes may change. It may also end without a NUL. */
-        memcpy(ret->name, name->data,
-               name->size < sizeof(ret->name) ? name->size : sizeof(ret->name));
-        void *end = memchr(ret->name, 0, sizeof(ret->name));
-        if (!end || end == ret->name)
-                return CL_INVALID_VALUE;
-        memset(end, 0, sizeof(ret->name) - (size_t)((char *)end - ret->name));
-        return CL_SUCCESS;
+        return flags & ~(uint32_t)KNOWN_FLAGS ? CL_INVALID_VALUE
+                                              : media_name(&l->args[NAME], ret->name);
 }
 
 static cl_int source_begin(struct source *s, const struct av_request *r)
@@ -67,7 +58,7 @@ static cl_int source_begin(struct source *s, const struct av_request *r)
         struct media *media = s->common.media;
         if (!media_stream_count(media))
                 return CL_OUT_OF_RESOURCES;
-        enum codec_result result = media_source_open(r, media->stop, &s->process);
+        enum codec_result result = media_stream_open(r, media->stop, &s->process);
         s->open = result == CODEC_OK;
         if (!s->open)
                 media_stream_uncount(media);
@@ -75,7 +66,7 @@ static cl_int source_begin(struct source *s, const struct av_request *r)
 }
 
 static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
-                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_size)
+                         unsigned which, uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
         struct source *s = container_of(stream, struct source, common);
         (void)which; /* there is one kernel */
@@ -109,6 +100,7 @@ static cl_int run_stream(const struct registry_launch *l, struct media_stream *s
         words[MEDIA_IS_KEY] = s->reply.flags & AV_KEY ? 1 : 0;
         words[MEDIA_BYTES] = (uint32_t)s->reply.size;
         words[MEDIA_TIME] = (uint32_t)s->reply.time_ms;
+        words[MEDIA_DELAY] = s->reply.delay_ms;
         s->held = !unit->data || unit->size < s->reply.size;
         if (s->held)
                 return CL_INVALID_BUFFER_SIZE;
@@ -124,6 +116,7 @@ static const struct media_kind sources = {
         .status = STATUS,
         .bytes = UNIT_SIZE,
         .stream = STREAM,
+        .words = MEDIA_STATUS_WORDS_MAX,
         .free = source_free,
         .run = run_stream,
 };

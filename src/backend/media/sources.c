@@ -18,7 +18,7 @@ void media_sources_use(int socket)
         lock_release(&shared.lock);
 }
 
-enum codec_result media_source_open(const struct av_request *open, int stop, struct av_process *ret)
+enum codec_result media_stream_open(const struct av_request *open, int stop, struct av_process *ret)
 {
         struct av_reply reply;
         int stream = -1;

@@ -59,6 +59,7 @@ cl_int media_status(enum codec_result r)
                 return CL_INVALID_IMAGE_SIZE;
         case CODEC_FORMAT:
                 return CL_IMAGE_FORMAT_NOT_SUPPORTED;
+        case CODEC_UNWRITTEN:
         case CODEC_LOST:
                 return CL_OUT_OF_RESOURCES;
         case CODEC_NO_MEMORY:
@@ -82,13 +83,28 @@ cl_int media_given(const struct registry_value *data, const struct registry_valu
         return CL_SUCCESS;
 }
 
+cl_int media_name(const struct registry_value *name, char ret[AV_NAME_MAX])
+{
+        if (!name->data)
+                return CL_INVALID_VALUE;
+        /* A copy: the buffer's bytes may change. It may also end without a NUL. */
+        memset(ret, 0, AV_NAME_MAX);
+        memcpy(ret, name->data, name->size < AV_NAME_MAX ? name->size : AV_NAME_MAX);
+        char *end = memchr(ret, 0, AV_NAME_MAX);
+        if (!end || end == ret)
+                return CL_INVALID_VALUE;
+        memset(end, 0, AV_NAME_MAX - (size_t)(end - ret));
+        return CL_SUCCESS;
+}
+
 /* Write the status and the size (may be a null buffer) of a command. */
-static void finish(const struct registry_value *status, const struct registry_value *size,
-                   uint32_t words[MEDIA_STATUS_WORDS], uint64_t bytes, cl_int result)
+static void finish(const struct registry_value *status, unsigned count,
+                   const struct registry_value *size, uint32_t words[MEDIA_STATUS_WORDS_MAX],
+                   uint64_t bytes, cl_int result)
 {
         if (result < 0)
                 words[MEDIA_RESULT] = (uint32_t)result;
-        for (size_t i = 0; i < MEDIA_STATUS_WORDS; i++)
+        for (size_t i = 0; i < count && i < status->size / 4; i++)
                 bytes_put_u32((uint8_t *)status->data + 4 * i, words[i]);
         if (size->data)
                 bytes_put_u64(size->data, bytes);
@@ -96,16 +112,20 @@ static void finish(const struct registry_value *status, const struct registry_va
 
 cl_int media_command(const struct registry_launch *l, const struct media_kind *kind, unsigned which)
 {
-        const struct registry_value *status = &l->args[kind->status], *size = &l->args[kind->bytes],
-                                    *stream = &l->args[kind->stream];
-        uint32_t words[MEDIA_STATUS_WORDS] = { 0 };
+        static const struct registry_value none;
+        const struct registry_value *status = &l->args[kind->status],
+                                    *stream = &l->args[kind->stream],
+                                    *size = kind->bytes == MEDIA_NO_ARGUMENT
+                                                    ? &none
+                                                    : &l->args[kind->bytes];
+        uint32_t words[MEDIA_STATUS_WORDS_MAX] = { 0 };
         uint64_t bytes = 0;
         struct media_stream *s;
         if (l->global[0] * l->global[1] * l->global[2] != 1)
                 return CL_INVALID_GLOBAL_WORK_SIZE;
         if (!stream->data || !stream->attachment)
                 return CL_INVALID_MEM_OBJECT;
-        if (!status->data || status->size < sizeof(words) ||
+        if (!status->data || status->size < 4 * MEDIA_STATUS_WORDS ||
             (size->data && size->size < sizeof(bytes)))
                 return CL_INVALID_BUFFER_SIZE;
         cl_int r = attach(stream->attachment, kind, l->user, &s);
@@ -114,6 +134,6 @@ cl_int media_command(const struct registry_launch *l, const struct media_kind *k
         lock_take(&s->lock);
         r = kind->run(l, s, which, words, &bytes);
         lock_release(&s->lock);
-        finish(status, size, words, bytes, r);
+        finish(status, kind->words ? kind->words : MEDIA_STATUS_WORDS, size, words, bytes, r);
         return r;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "backend/media/av_message.h"
 #include "backend/media/kernels.h"
 #include "base/bytes.h"
 #include "os/lock.h"
@@ -19,11 +20,15 @@ struct media_stream {
  * size of what it delivers. `free` calls media_detach. */
 struct media_kind {
         size_t size; /* bytes of a stream, zeros at first but for the first member */
-        unsigned status, bytes, stream; /* arguments: status, size of what is delivered, stream */
+        /* Arguments: status, size of what is delivered (or MEDIA_NO_ARGUMENT), stream. */
+        unsigned status, bytes, stream;
+        unsigned words; /* of the status; 0: MEDIA_STATUS_WORDS */
         void (*free)(void *data);
         cl_int (*run)(const struct registry_launch *l, struct media_stream *s, unsigned which,
-                      uint32_t words[MEDIA_STATUS_WORDS], uint64_t *ret_bytes);
+                      uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_bytes);
 };
+
+enum { MEDIA_NO_ARGUMENT = UINT16_MAX };
 
 /* Run a command of the stream that its buffer names; the first one makes the stream. `which` is for `run`.
  * CL_INVALID_GLOBAL_WORK_SIZE: several work-items; CL_INVALID_MEM_OBJECT: no stream, or one of another kind;
@@ -46,6 +51,9 @@ static inline uint32_t media_value(const struct registry_launch *l, unsigned arg
         memcpy(&v, l->args[arg].data, sizeof(v));
         return v;
 }
+
+/* Get the name of a source or sink from the argument, a copy with zeros behind it. CL_INVALID_VALUE. */
+cl_int media_name(const struct registry_value *name, char ret[AV_NAME_MAX]);
 
 /* The bytes of `data` that mean something; `size` may be a null buffer. CL_INVALID_BUFFER_SIZE, CL_INVALID_VALUE. */
 cl_int media_given(const struct registry_value *data, const struct registry_value *size,

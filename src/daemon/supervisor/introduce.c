@@ -83,25 +83,35 @@ static unsigned pause_of(struct helper *h)
 bool streams_wanted(const struct supervisor *s)
 {
         for (size_t i = 0; i < s->options->list_count; i++)
-                if (s->options->list[i].id == CONFIG_media_source)
+                if (s->options->list[i].id == CONFIG_media_source ||
+                    s->options->list[i].id == CONFIG_media_sink)
                         return *config_option_text(s->options, CONFIG_media) != 0;
         return false;
+}
+
+static void add_values(const struct config_options *o, enum config_id id, char **argv, size_t *n)
+{
+        for (size_t i = 0; i < o->list_count; i++)
+                if (o->list[i].id == id)
+                        argv[(*n)++] = (char *)(uintptr_t)o->list[i].value;
 }
 
 static int streams_start(struct supervisor *s)
 {
         static char name[] = "media-io";
         const struct config_options *o = s->options;
-        char path[PATH_MAX], *argv[MEDIA_SOURCES_MAX + 2] = { name };
+        static char sinks[] = "--sinks";
+        char path[PATH_MAX], *argv[2 * MEDIA_SOURCES_MAX + 3] = { name };
         size_t n = 1;
         if (!installed_find(name, path)) {
-                log_error(LOG, "--media-source: libexec/spancl/media-io is not installed "
-                               "(package spancl-media-av)");
+                log_error(LOG, "--media-source, --media-sink: libexec/spancl/media-io is not "
+                               "installed (package spancl-media-av)");
                 return SP_E_NOENT;
         }
-        for (size_t i = 0; i < o->list_count && n <= MEDIA_SOURCES_MAX; i++)
-                if (o->list[i].id == CONFIG_media_source)
-                        argv[n++] = (char *)(uintptr_t)o->list[i].value;
+        /* main.c has checked that there are not too many of either. */
+        add_values(o, CONFIG_media_source, argv, &n);
+        argv[n++] = sinks;
+        add_values(o, CONFIG_media_sink, argv, &n);
         s->streams.begun_ns = clock_now_ns();
         return helper_run_socket(s, &s->streams, path, argv);
 }

@@ -11,7 +11,7 @@ void dialler_provide(struct supervisor *s);
 /* A process has ended with this status (waitpid(2)). Returns true if it was the dialler. */
 bool dialler_ended(struct supervisor *s, pid_t pid, int status);
 
-/* The same for media-io, the program that has the sources of --media-source. */
+/* The same for media-io, the program that has the sources of --media-source and the sinks of --media-sink. */
 bool streams_wanted(const struct supervisor *s);
 void streams_provide(struct supervisor *s);
 bool streams_ended(struct supervisor *s, pid_t pid, int status);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/media/source_names.h"
 #include "backend/media/sources.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -453,14 +452,17 @@ static void check_memory(long before)
                 log_error(LOG, "%ld blocks of memory were not freed", mem_live() - before);
 }
 
-/* Clear the URLs of sources in the arguments of this process: a session may read its process's memory. */
+/* Clear the URLs of sources and sinks in the arguments of this process: a session may read its process's memory. */
 static void forget_urls(const struct config_options *o)
 {
         for (size_t i = 0; i < o->list_count; i++) {
                 char *value = (char *)(uintptr_t)o->list[i].value;
-                size_t n = o->list[i].id == CONFIG_media_source ? media_source_name(value) : 0;
-                if (n)
-                        explicit_bzero(value + n + 1, strlen(value + n + 1));
+                enum config_id id = o->list[i].id;
+                char *url = id == CONFIG_media_source || id == CONFIG_media_sink
+                                    ? strchr(value, '=')
+                                    : NULL;
+                if (url)
+                        explicit_bzero(url + 1, strlen(url + 1));
         }
 }
 

@@ -1,0 +1,18 @@
+/* Sinks: files and streams that libavformat writes. */
+#ifndef SPANCL_AV_IO_SINK_H
+#define SPANCL_AV_IO_SINK_H
+
+#include "av/serve.h"
+
+/* Open `s->output`, as av_server.open. CODEC_FORMAT: there is no such format, or it takes no such codec, or the address
+ * can't be reached. After it this process gets no descriptors any more if the output is a file. */
+enum codec_result sink_open(const struct av_server *s, const struct av_request *r,
+                            struct av_stream **ret);
+
+/* Return true if libavformat knows the format of such an output. */
+bool sink_has_format(const char *format, const char *url);
+
+/* Complete what is open, because no more requests come. */
+void sink_end(void);
+
+#endif
