@@ -105,8 +105,12 @@ static enum codec_result open_stream(const struct av_server *server, const struc
         static struct av_stream stream = { &ops };
         (void)server;
         fuzz_check(r->in_room + r->out_room <= ROOM);
-        fuzz_check(r->kind != AV_SOURCE || memchr(r->name, 0, sizeof(r->name)));
-        fuzz_check(r->kind != AV_ENCODER || (uint64_t)r->width * r->height <= r->limit_pixels);
+        fuzz_check((r->kind != AV_SOURCE && r->kind != AV_SINK) ||
+                   memchr(r->name, 0, sizeof(r->name)));
+        fuzz_check((r->kind != AV_ENCODER && r->kind != AV_SINK) ||
+                   (uint64_t)r->width * r->height <= r->limit_pixels);
+        fuzz_check(r->kind != AV_SINK || r->codec != AV_RAW ||
+                   r->in_room >= av_picture_size(r->width, r->height, AV_I420));
         *ret = &stream;
         return CODEC_OK;
 }

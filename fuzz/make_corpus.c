@@ -415,8 +415,18 @@ static void av_packets(void)
                   .in_room = 1,
                   .out_room = 384,
                   .name = "film" },
+                { .kind = AV_SINK,
+                  .codec = AV_RAW,
+                  .width = 8,
+                  .height = 8,
+                  .rate = 25,
+                  .threads = 1,
+                  .limit_pixels = 64,
+                  .in_room = 96,
+                  .out_room = 1,
+                  .name = "film" },
         };
-        static const char *const names[] = { "decoder", "encoder", "source" };
+        static const char *const names[] = { "decoder", "encoder", "source", "sink" };
         const struct av_reply good = { 0 }, none = { .result = CODEC_NONE };
         const struct av_reply picture = { .width = 8, .height = 8, .bits = 8, .size = 96 };
         struct buf b = { 0 };

@@ -869,8 +869,9 @@ def a_sink_has_one_writer():
 
 
 def a_file_that_reaches_its_limit_is_complete():
-    with Sinks("yuv,mib:1=a.yuv", "mp4,mib:1=a.nut") as s:
-        for name, file in (("yuv", "a.yuv"), ("mp4", "a.nut")):
+    names = ("yuv", "nut", "mkv")
+    with Sinks(*(f"{name},mib:1=a.{name}" for name in names)) as s:
+        for name, file in ((name, f"a.{name}") for name in names):
             count, end = map(int, s.write(name, "full").split())
             assert end == 0 and 30 < count < 48, f"{count} {end}"
             assert (s.folder / file).stat().st_size <= 1 << 20
@@ -941,6 +942,16 @@ def wrong_arguments_of_sinks_are_refused():
     with servers(1, "--media=on", "--backend=media") as s:
         assert daemon.run([WRITER, "good", "raw", "1", "0"], at(s.ports[0])).returncode == 77
     assert daemon.run([WRITER, "good", "raw", "1", "0"], None, SPANCL_MEDIA="on").returncode == 77
+
+
+def damaged_units_and_many_streams_end_commands_alone():
+    with Sinks("mkv,overwrite=a.mkv", "mp4,overwrite=a.mp4", "ts,overwrite=a.ts", "yuv,files:4=b.%d.yuv") as s:
+        for kind in ("mkv", "mp4", "ts"):
+            s.write(kind, "damage", "film-mp4")
+        s.write("yuv", "many", 60)
+        assert s.files() == ["a.mkv", "a.mp4", "a.ts", *(f"b.{i}.yuv" for i in range(1, 5))], s.files()
+        s.write("mkv", "copy", "film-mp4")  # another session has a rate of its own
+        assert len(frames(s.folder / "a.mkv")) == 15
 
 
 def processes_of_sinks_have_walls_of_their_own():

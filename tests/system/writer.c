@@ -6,6 +6,8 @@
  * writer NAME raw COUNT RESULT: writes COUNT gray pictures; the last one has this result.
  * writer NAME held: writes a picture, prints a line, waits for one, and completes the file.
  * writer NAME lost: the same, but expects that all processes of sinks are killed meanwhile, and goes on.
+ * writer NAME damage SOURCE: units of a source of H.264 with wrong bytes, as of each codec.
+ * writer NAME many COUNT: opens the sink so often.
  *
  * docs/MEDIA.md describes the kernels. Status 77: the device has no sinks, or no such encoder. */
 
@@ -373,6 +375,56 @@ static void wrong(const char *from)
         chain_end(&c);
 }
 
+/* ---- hostile sessions ----------------------------------------------------------------------- */
+
+static bool is_documented(cl_int result)
+{
+        return result == CL_SUCCESS || result == CL_INVALID_VALUE ||
+               result == CL_IMAGE_FORMAT_NOT_SUPPORTED || result == CL_OUT_OF_HOST_MEMORY ||
+               result == CL_OUT_OF_RESOURCES;
+}
+
+static void damage(const char *from)
+{
+        enum { CODECS = 8, CHANGES = 12 };
+        static uint8_t bytes[ROOM];
+        struct chain c;
+        cl_int w[WORDS + 1], words[WORDS + 1];
+        chain_begin(&c, from, NULL);
+        srand(1);
+        while (chain_read(&c, w)) {
+                size_t size = (size_t)w[6];
+                CHECK(size <= ROOM);
+                OK(clEnqueueReadBuffer(queue, unit, CL_TRUE, 0, size, bytes, 0, NULL, NULL));
+                for (int i = 0; i < CHANGES; i++)
+                        bytes[(size_t)rand() % (i % 2       ? size
+                                                : size < 64 ? size
+                                                            : 64)] = (uint8_t)rand();
+                OK(clEnqueueWriteBuffer(queue, unit, CL_TRUE, 0, size, bytes, 0, NULL, NULL));
+                struct unit u = { (cl_uint)(w[5] % CODECS) + 1,
+                                  WIDTH,
+                                  HEIGHT,
+                                  0,
+                                  (cl_uint)rand(),
+                                  (cl_uint)rand(),
+                                  RESET | KEY | TIMED };
+                for (int i = 0; i < 3; i++) {
+                        CHECK(is_documented(put(unit, unit_size, name, &u, words)));
+                        u.time = (cl_uint)rand() << 1;
+                        u.flags = KEY | TIMED;
+                }
+                u.flags |= FLUSH;
+                CHECK(is_documented(put(NULL, NULL, name, &u, words)));
+        }
+        chain_end(&c);
+}
+
+static void many(int count)
+{
+        for (int i = 0; i < count; i++)
+                CHECK(is_documented(put_gray(RESET)));
+}
+
 int main(int argc, char **argv)
 {
         CHECK(argc >= 3);
@@ -389,6 +441,10 @@ int main(int argc, char **argv)
                 wrong(argv[3]);
         else if (!strcmp(how, "raw") && argc == 5)
                 raw(atoi(argv[3]), atoi(argv[4]));
+        else if (!strcmp(how, "damage") && argc == 4)
+                damage(argv[3]);
+        else if (!strcmp(how, "many") && argc == 4)
+                many(atoi(argv[3]));
         else if (!strcmp(how, "full"))
                 full();
         else if (!strcmp(how, "held"))

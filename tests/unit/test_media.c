@@ -7,6 +7,7 @@
 #include "backend/media/av_message.h"
 #include "backend/media/kernels.h"
 #include "backend/media/settings.h"
+#include "backend/media/sink_names.h"
 #include "backend/media/source_names.h"
 #include "media/nal.h"
 
@@ -96,6 +97,69 @@ static void sources_have_names_of_their_own(void **state)
         }
         assert_null(check_sources(MEDIA_SOURCES_MAX, all));
         assert_non_null(check_sources(MEDIA_SOURCES_MAX + 1, all));
+}
+
+static void sinks_have_settings_and_a_file_or_an_address(void **state)
+{
+        (void)state;
+        struct media_sink s;
+        assert_true(media_sink_parse("rec=/srv/a=b,c.mkv", &s));
+        assert_string_equal(s.name, "rec");
+        assert_string_equal(s.path, "/srv/a=b,c.mkv");
+        assert_string_equal(s.format, "");
+        assert_int_equal(s.mib, MEDIA_SINK_MIB);
+        assert_int_equal(s.files, 1);
+        assert_false(s.overwrite);
+        assert_true(media_sink_parse("r,overwrite,mib:3,format:mpegts=file:/a", &s));
+        assert_string_equal(s.url, "file:/a");
+        assert_string_equal(s.path, "/a");
+        assert_string_equal(s.format, "mpegts");
+        assert_int_equal(s.mib, 3);
+        assert_true(s.overwrite);
+        assert_true(media_sink_parse("r,files:1000=/a/f%d.ts", &s));
+        assert_int_equal(s.files, 1000);
+        assert_true(media_sink_parse("r=/a/%d.ts", &s));
+        assert_int_equal(s.files, MEDIA_SINK_FILES);
+        assert_true(media_sink_parse("Live_1,format:nut=udp://h:1?a=b%d", &s));
+        assert_null(s.path);
+        assert_int_equal(media_sink_name("Live_1=udp://h:1"), 6);
+        static const char *const wrong[] = {
+                "",
+                "a",
+                "a=",
+                "=/a",
+                "a=b.ts",
+                "a=file:b.ts",
+                "a=file://",
+                "a=/",
+                "a=/b/",
+                "a,=/b",
+                "a,,overwrite=/b",
+                "a,overwrit=/b",
+                "a,overwriten=/b",
+                "a,mib=/b",
+                "a,mib:=/b",
+                "a,mib:0=/b",
+                "a,mib:-1=/b",
+                "a,mib: 1=/b",
+                "a,mib:1x=/b",
+                "a,mib:99999999999999999999=/b",
+                "a,files:2=/b",
+                "a,files:1001=/b%d",
+                "a,format:=/b",
+                "a,format:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=/b",
+                "a,overwrite=/b%d",
+                "a=/%d/b",
+                "a=/b%d%d",
+                "a,overwrite=udp://h:1",
+                "a,mib:1=udp://h:1",
+                "a b=/c",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=/b",
+        };
+        for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+                assert_false(media_sink_parse(wrong[i], &s));
+                assert_int_equal(media_sink_name(wrong[i]), 0);
+        }
 }
 
 /* A NAL unit that a test writes, bit by bit, with the bytes that keep start codes away. */
@@ -303,6 +367,46 @@ static void requests_of_a_session_are_checked(void **state)
         assert_int_equal(av_request_check(&r, true), CODEC_OK);
 }
 
+static void sinks_of_a_session_are_checked(void **state)
+{
+        (void)state;
+        const struct av_request good = { .kind = AV_SINK,
+                                         .codec = AV_RAW,
+                                         .width = 64,
+                                         .height = 48,
+                                         .rate = 25,
+                                         .threads = 1,
+                                         .limit_pixels = 64 * 48,
+                                         .in_room = 64 * 48 * 3 / 2,
+                                         .out_room = 1,
+                                         .name = "rec" };
+        struct av_request r = good;
+        assert_int_equal(av_request_check(&r, false), CODEC_OK);
+        assert_int_equal(av_request_check(&r, true), CODEC_DAMAGED);
+        r.rate = 0;
+        assert_int_equal(av_request_check(&r, false), CODEC_OK);
+        r.rate = AV_RATE_MAX + 1;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r = good;
+        r.in_room--;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r = good;
+        r.width = 65;
+        assert_int_equal(av_request_check(&r, false), CODEC_TOO_LARGE);
+        r.width = 0;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        for (r.codec = 1; r.codec <= MEDIA_CODECS_MAX; r.codec++)
+                assert_int_equal(av_request_check(&r, false), CODEC_OK);
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r.codec = 0;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r = good;
+        memset(r.name, 'a', sizeof(r.name));
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        memset(r.name, 0, sizeof(r.name));
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+}
+
 static void answers_of_a_process_are_checked(void **state)
 {
         (void)state;
@@ -343,7 +447,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(settings_have_defaults_and_limits),
                 cmocka_unit_test(sources_have_names_of_their_own),
+                cmocka_unit_test(sinks_have_settings_and_a_file_or_an_address),
                 cmocka_unit_test(requests_of_a_session_are_checked),
+                cmocka_unit_test(sinks_of_a_session_are_checked),
                 cmocka_unit_test(answers_of_a_process_are_checked),
                 cmocka_unit_test(units_begin_behind_start_codes),
                 cmocka_unit_test(sizes_of_h264_are_read_before_memory_is_spent),

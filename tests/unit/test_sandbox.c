@@ -403,6 +403,48 @@ static void sources_of_streams_reach_their_files_and_the_network(void **state)
         }
 }
 
+/* Find out what a process of sinks can write. 1: new files in the folder; 2: it can read there, or write elsewhere; 4: a
+ * process of one stream can make a file; 8: it can write one; 16: it gets more descriptors; 32: a file is too large. */
+static int reach_of_sinks(void)
+{
+        const char *folders[] = { scratch, NULL };
+        const struct sandbox_streams streams = { .files = folders + 1,
+                                                 .folders = folders,
+                                                 .bytes_max = 100 };
+        char made[128], other[128];
+        snprintf(made, sizeof(made), "%s/sink.mkv", scratch);
+        snprintf(other, sizeof(other), "%s/other.mkv", scratch);
+        signal(SIGXFSZ, SIG_IGN);
+        if (!sandbox_enter_streams(&streams))
+                return 100;
+        int fd = open(made, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        int found = fd >= 0 ? 1 : 0;
+        if (can_open(made, O_RDONLY) || can_open(secret, O_WRONLY) || can_open(scratch, O_RDONLY) ||
+            mkdir(other, 0700) == 0 || unlink(made) == 0 || makes_socket(AF_INET))
+                found |= 2;
+        if (!sandbox_enter_stream(10))
+                return 100;
+        close(open(other, O_WRONLY | O_CREAT, 0600));
+        found |= access(other, F_OK) == 0 ? 4 : 0;
+        found |= can_open(made, O_WRONLY) ? 8 : 0;
+        found |= write(fd, "0123456789", 10) != 10 || write(fd, "0", 1) == 1 ? 32 : 0;
+        sandbox_deny_descriptors();
+        for (int i = 0; i < 3; i++)
+                (void)dup2(fd, i);
+        return found | (dup(0) >= 0 || makes_socket(AF_UNIX) ? 16 : 0);
+}
+
+static void processes_of_sinks_write_what_is_open(void **state)
+{
+        (void)state;
+        if (!has_landlock())
+                skip();
+        pid_t pid = fork();
+        if (!pid)
+                _exit(reach_of_sinks());
+        assert_int_equal(exit_status(pid), 1);
+}
+
 static int is_nobody(void)
 {
         struct stat st;
@@ -587,6 +629,7 @@ int main(void)
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
                 cmocka_unit_test(the_process_of_a_media_stream_reaches_nothing),
                 cmocka_unit_test(sources_of_streams_reach_their_files_and_the_network),
+                cmocka_unit_test(processes_of_sinks_write_what_is_open),
                 cmocka_unit_test(root_becomes_the_user_named),
                 cmocka_unit_test(a_session_sees_only_itself),
                 cmocka_unit_test(a_session_of_root_has_a_user_of_its_own),

@@ -37,10 +37,11 @@ struct sink {
         struct av_request open;
         AVFormatContext *context; /* NULL: it is complete */
         AVPacket *packet;
-        bool begun;                       /* the header was written */
-        bool failing;                     /* libavformat could not write; the log says so */
-        uint64_t units, at, end, last_ms; /* `at`, `end`: of the file */
-        uint64_t deadline_ns;             /* for libavformat's waiting */
+        bool begun;                     /* the header was written */
+        bool failing;                   /* libavformat could not write; the log says so */
+        uint64_t units, bytes, last_ms; /* that were written; `bytes`: of units */
+        uint64_t at, end;               /* of the file */
+        uint64_t deadline_ns;           /* for libavformat's waiting */
 };
 
 static struct sink the_sink; /* a process has one */
@@ -304,8 +305,10 @@ static int write_unit(struct sink *s)
 /* Will the file be larger than it may with this unit? */
 static bool is_full(const struct sink *s, uint64_t size)
 {
+        /* Some formats keep units until they have many. */
+        uint64_t written = s->bytes > s->end ? s->bytes : s->end;
         return s->output->file >= 0 &&
-               s->end + size + EACH * (s->units + 1) + SPARE > s->output->bytes_max;
+               written + size + EACH * (s->units + 1) + SPARE > s->output->bytes_max;
 }
 
 static enum codec_result fail(struct sink *s, int error)
@@ -347,6 +350,7 @@ static enum codec_result feed(struct av_stream *stream, const struct av_request 
         if (result < 0)
                 return fail(s, result);
         s->units++;
+        s->bytes += r->size;
         return CODEC_OK;
 }
 
