@@ -14,7 +14,7 @@ struct av_server {
         const struct av_output *output; /* of a sink */
 };
 
-/* What media-io has opened or chosen for a sink. */
+/* A sink's output, as media-io has opened it. */
 struct av_output {
         const char *name, *format; /* "": as the URL says */
         int file;                  /* -1: it is none, so it is an address */

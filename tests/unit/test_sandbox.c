@@ -403,8 +403,9 @@ static void sources_of_streams_reach_their_files_and_the_network(void **state)
         }
 }
 
-/* Find out what a process of sinks can write. 1: new files in the folder; 2: it can read there, or write elsewhere; 4: a
- * process of one stream can make a file; 8: it can write one; 16: it gets more descriptors; 32: a file is too large. */
+/* Find out what a process of sinks can write. 1: new files in the folder; 2: it can read there, or write elsewhere;
+ * 4: a process of one stream can make a file; 8: it can write one; 16: it gets more descriptors; 32: a file is too
+ * large. */
 static int reach_of_sinks(void)
 {
         const char *folders[] = { scratch, NULL };

@@ -1,7 +1,8 @@
-/* media-io NAME=URL... --sinks NAME=URL...: the program that reads the sources of --media-source, and writes the sinks of
- * --media-sink. Standard input is the supervisor's socket, over which it gets a socket of each worker (CONTROL_STREAMS).
- * A worker names a source or sink, and gets the socket of a process with that stream, forked from this one. Workers send
- * requests of fixed size, and see no URL. This process opens the files of sinks; it reads no stream. */
+/* media-io NAME=URL... --sinks NAME=URL...: the program that reads the sources of --media-source, and writes the
+ * sinks of --media-sink. Standard input is the supervisor's socket, over which it gets a socket of each worker
+ * (CONTROL_STREAMS). A worker names a source or sink, and gets the socket of a process with that stream, forked from
+ * this one. Workers send requests of fixed size, and see no URL. This process opens the files of sinks; it reads no
+ * stream. */
 #include <stdio.h>
 #include <string.h>
 

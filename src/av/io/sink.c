@@ -24,7 +24,7 @@ enum {
         WAIT_S = 5, /* for a receiver that takes nothing */
         MS = 1000000,
         BUFFER = 64 << 10,
-        /* What an index needs for a unit, and all else behind the last one, at most. */
+        /* Room for a unit in an index, and for the rest behind the last unit. */
         EACH = 64,
         SPARE = 16 << 10,
 };
