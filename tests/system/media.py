@@ -952,6 +952,7 @@ def damaged_units_and_many_streams_end_commands_alone():
         assert s.files() == ["a.mkv", "a.mp4", "a.ts", *(f"b.{i}.yuv" for i in range(1, 5))], s.files()
         s.write("mkv", "copy", "film-mp4")  # another session has a rate of its own
         assert len(frames(s.folder / "a.mkv")) == 15
+        assert "stream is lost" not in s.server.log_text(), s.server.log_text()
 
 
 def processes_of_sinks_have_walls_of_their_own():
