@@ -685,7 +685,8 @@ class Sinks:
     def __exit__(self, *how):
         try:
             log = self.server.log_text()
-            assert how[0] or "refused" not in log, log
+            faults = ("refused", "Sanitizer", "runtime error")
+            assert how[0] or not any(fault in log for fault in faults), log
         finally:
             self.servers.__exit__(*how)
             self.temporary.cleanup()
