@@ -1,8 +1,13 @@
 #include "backend/media/av_message.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "backend/media/kernels.h"
+
+_Static_assert(sizeof(struct av_request) == offsetof(struct av_request, reserved) + 4 &&
+                       sizeof(struct av_reply) == offsetof(struct av_reply, reserved) + 4,
+               "neither has padding");
 
 static enum codec_result check_encoder(const struct av_request *r)
 {

@@ -74,6 +74,7 @@ struct av_request {
         char name[AV_NAME_MAX];     /* of AV_SOURCE, AV_SINK */
         uint64_t time_ms;           /* of a unit, if the sink's `rate` is 0 */
         uint32_t delay_ms;          /* from then until its picture is shown */
+        uint32_t reserved;          /* 0: there is no padding, because requests are compared */
 };
 
 struct av_reply {
@@ -85,6 +86,7 @@ struct av_reply {
         uint64_t size;
         uint64_t time_ms;  /* of a source's unit, from its first one on */
         uint32_t delay_ms; /* of a source's unit: from then until its picture is shown */
+        uint32_t reserved; /* 0: padding would be memory of the process that answers */
 };
 
 /* Bytes of a picture with such pixels, 8 bits a sample. */
