@@ -684,7 +684,7 @@ class Sinks:
 
     def __exit__(self, *how):
         try:
-            log = self.server.log_text()
+            log = self.server.log_text().replace("Connection refused", "")
             faults = ("refused", "Sanitizer", "runtime error")
             assert how[0] or not any(fault in log for fault in faults), log
         finally:
@@ -725,6 +725,11 @@ def ready(p):
 def go_on(p):
     p.stdin.write("\n")
     p.stdin.flush()
+
+
+def logs(server, text):
+    """Wait for a line of media-io, which reaches the log through the supervisor."""
+    claims.wait_for(lambda: text in server.log_text(), server.log_text)
 
 
 def copied_streams_have_the_packets_of_their_source():
@@ -818,14 +823,24 @@ def a_receiver_that_takes_nothing_ends_commands_alone():
             closer.join()
             count, end = s.write("silent", "full").split()
             assert int(count) and int(end) < 0, f"{count} {end}"
-            assert "sink silent can't be written: the receiver takes nothing" in s.server.log_text()
+            logs(s.server, "sink silent can't be written: the receiver takes nothing")
             s.write("yuv", "raw", 2, 0)
             assert (s.folder / "a.yuv").read_bytes() == 2 * GRAY
 
 
+def an_address_that_can_not_be_reached_opens_no_sink():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and does not listen
+        where = "127.0.0.1:{}".format(closed.getsockname()[1])
+        with Sinks(f"tcp=tcp://{where}", f"rtsp=rtsp://{where}/a") as s:
+            for name in ("tcp", "rtsp"):
+                s.write(name, "raw", 1, FORMAT_NOT_SUPPORTED)
+                logs(s.server, f"sink {name} can't be written: Connection refused")
+
+
 def files_are_not_overwritten_unless_the_administrator_says_so():
     with Sinks("once=a.yuv", "again,overwrite=b.yuv", "many,files:3=c.%d.yuv", "empty=d.yuv", "link=e.yuv",
-               "fifo=f.yuv", "folder=g.yuv", "nowhere=none/h.yuv") as s:
+               "fifo=f.yuv", "folder=g.yuv", "nowhere=none/h.yuv", "skip,files:3=i.%d.yuv") as s:
         secret = s.folder / "secret"
         (s.folder / "e.yuv").symlink_to(secret)
         (s.folder / "d.yuv").touch()
@@ -841,9 +856,15 @@ def files_are_not_overwritten_unless_the_administrator_says_so():
         for _ in range(3):
             s.write("many", "raw", 1, 0)
         s.write("many", "raw", 1, FORMAT_NOT_SUPPORTED)
-        sizes = [(s.folder / f).stat().st_size // len(GRAY) for f in ("a.yuv", "b.yuv", "c.1.yuv", "c.2.yuv", "c.3.yuv")]
-        assert sizes == [2, 1, 1, 1, 1], sizes
-        assert len(s.files()) == 9, s.files()
+        (s.folder / "i.1.yuv").symlink_to(secret)
+        (s.folder / "i.2.yuv").mkdir()
+        s.write("skip", "raw", 1, 0)
+        s.write("skip", "raw", 1, FORMAT_NOT_SUPPORTED)
+        assert not secret.exists()
+        sizes = [(s.folder / f).stat().st_size // len(GRAY) for f in ("a.yuv", "b.yuv", "c.1.yuv", "c.2.yuv", "c.3.yuv",
+                                                                         "i.3.yuv")]
+        assert sizes == [2, 1, 1, 1, 1, 1], sizes
+        assert len(s.files()) == 12, s.files()
         assert (s.folder / "a.yuv").stat().st_mode & 0o137 == 0
 
 
@@ -860,6 +881,12 @@ def a_sink_has_one_writer():
                     assert p.wait() == 0
                 s.write(name, "raw", 1, 0)
             assert (s.folder / "a.yuv").read_bytes() == GRAY
+            with subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, env=daemon.client_env(s.where)) as reader:
+                ready(reader)  # its process has the place of a process that wrote `file` or `udp`
+                for name in ("file", "udp"):
+                    s.write(name, "raw", 1, 0)
+                reader.kill()
             with s.program("many", "held") as one, s.program("many", "held") as other:
                 for p in (one, other):
                     ready(p)
@@ -880,7 +907,7 @@ def a_file_that_reaches_its_limit_is_complete():
             how = ("-f", "rawvideo", "-video_size", f"{WIDTH}x{HEIGHT}") if name == "yuv" else ()
             assert ffmpeg(*how, "-i", s.folder / file, back).returncode == 0
             assert back.read_bytes() == count * GRAY
-            assert f"sink {name} can't be written: its file has reached its limit" in s.server.log_text()
+            logs(s.server, f"sink {name} can't be written: its file has reached its limit")
 
 
 def a_full_disk_ends_commands_alone():
@@ -896,7 +923,7 @@ def a_full_disk_ends_commands_alone():
                 assert done.returncode == 0, done.stderr
                 count, end = map(int, done.stdout.split())
                 assert 0 < count < 12 and end < 0, done.stdout
-                assert "No space left on device" in s.log_text(), s.log_text()
+                logs(s, "No space left on device")
                 assert daemon.run([WRITER, "other", "raw", "1", "0"], at(s.ports[0])).returncode == 0
         finally:
             subprocess.run(["umount", folder], check=True)

@@ -51,7 +51,7 @@ static struct {
         struct {
                 pid_t pid; /* 0: none */
                 size_t caller;
-                const struct output *sink; /* if `used` is not -1 */
+                const struct output *sink; /* NULL: it is a source */
                 int used; /* of a sink: a pipe, which is at its end when the sink is complete */
         } streams[STREAMS_MAX];
 } io;
@@ -147,12 +147,13 @@ static void collect(void)
                                         (void)file_close(io.streams[i].used);
                                 io.streams[i].pid = 0;
                                 io.streams[i].used = -1;
+                                io.streams[i].sink = NULL;
                                 io.callers[io.streams[i].caller].streams--;
                         }
         }
 }
 
-/* Leave what only media-io itself may have, and the URLs of others. Returns the socket in its new place. */
+/* Close the descriptors of media-io itself, and clear the URLs of others. Returns the socket in its new place. */
 static int leave(int socket, const char *url)
 {
         process_end_with_parent();

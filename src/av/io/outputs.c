@@ -58,11 +58,8 @@ int output_open(const struct output *o)
         char path[PATH_MAX];
         int fd = -1;
         errno = ENAMETOOLONG;
-        for (unsigned i = 1; fd < 0 && i <= o->sink.files && path_of(o, i, path); i++) {
+        for (unsigned i = 1; fd < 0 && i <= o->sink.files && path_of(o, i, path); i++)
                 fd = file_take(path, o->sink.overwrite);
-                if (fd < 0 && errno != EEXIST && errno != EWOULDBLOCK)
-                        break;
-        }
         if (fd < 0)
                 log_warn(LOG, "the sink %s can't be opened: %s", o->sink.name, strerror(errno));
         else

@@ -338,7 +338,9 @@ static enum codec_result feed(struct av_stream *stream, const struct av_request 
         if (s->open.codec == AV_RAW &&
             r->size != av_picture_size(s->open.width, s->open.height, AV_I420))
                 return CODEC_DAMAGED;
-        s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
+        /* Formats without an AVIOContext, such as RTSP, connect when they begin. */
+        bool opening = !s->begun && !s->context->pb;
+        s->deadline_ns = clock_now_ns() + (opening ? OPEN_S : WAIT_S) * 1000ull * MS;
         int result = take_unit(s, r, data);
         if (result >= 0 && !s->begun)
                 result = begin(s);
@@ -347,8 +349,10 @@ static enum codec_result feed(struct av_stream *stream, const struct av_request 
                 result = write_unit(s);
         }
         av_packet_unref(s->packet);
-        if (result < 0)
-                return fail(s, result);
+        if (result < 0) {
+                enum codec_result reason = fail(s, result);
+                return reason == CODEC_UNWRITTEN && opening && !s->begun ? CODEC_FORMAT : reason;
+        }
         s->units++;
         s->bytes += r->size;
         return CODEC_OK;
@@ -414,8 +418,13 @@ enum codec_result sink_open(const struct av_server *server, const struct av_requ
                 return CODEC_FORMAT;
         if (avformat_alloc_output_context2(&s->context, format, NULL, NULL) < 0)
                 return CODEC_NO_MEMORY;
-        if (open_output(s) < 0 || add_stream(s) < 0)
+        int result = open_output(s);
+        if (result >= 0)
+                result = add_stream(s);
+        if (result < 0) {
+                (void)fail(s, result);
                 return CODEC_FORMAT;
+        }
         *ret = &s->stream;
         return CODEC_OK;
 }

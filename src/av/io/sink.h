@@ -12,7 +12,7 @@ enum codec_result sink_open(const struct av_server *s, const struct av_request *
 /* Return true if libavformat knows the format of such an output. */
 bool sink_has_format(const char *format, const char *url);
 
-/* Complete what is open, because no more requests come. */
+/* Complete the open stream, because no more requests come. */
 void sink_end(void);
 
 #endif
