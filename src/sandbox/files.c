@@ -198,7 +198,8 @@ bool files_restrict_streams(const char *const *files, const char *const *folders
         if (!begin(&r, UINT64_MAX))
                 return false;
         if (r.fd < 0) {
-                log_info(LOG, "this kernel has no Landlock: sources can read what their user can");
+                log_info(LOG,
+                         "this kernel has no Landlock: media-io can use all files of its user");
                 return true;
         }
         allow_all(&r, files);
