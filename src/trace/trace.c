@@ -172,15 +172,20 @@ static void copy_ring(const struct ring *r, struct trace_thread *ret)
 int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user)
 {
         /* A ring that was made before a limit may be larger than those after it. */
-        size_t most = ring_size > TRACE_RECORDS ? (size_t)ring_size : TRACE_RECORDS;
-        struct trace_record *records = mem_alloc(most * sizeof(*records));
+        uint64_t most = 1;
+        unsigned count = atomic_load(&ring_count);
+        for (unsigned i = 0; i < count; i++) {
+                const struct ring *ring = atomic_load(&rings[i]);
+                most = ring && ring->size > most ? ring->size : most;
+        }
+        struct trace_record *records = mem_alloc((size_t)most * sizeof(*records));
         if (!records)
                 return SP_E_NOMEM;
         int r = 0;
-        for (unsigned i = 0; i < atomic_load(&ring_count) && r >= 0; i++) {
+        for (unsigned i = 0; i < count && r >= 0; i++) {
                 const struct ring *ring = atomic_load(&rings[i]);
-                if (!ring)
-                        continue; /* the ring is being made */
+                if (!ring || ring->size > most)
+                        continue; /* the ring is being made, or was not there above */
                 struct trace_thread t = { .id = ring->thread, .records = records };
                 memcpy(t.name, ring->name, sizeof(t.name));
                 copy_ring(ring, &t);

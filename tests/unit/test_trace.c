@@ -239,6 +239,10 @@ TEST(threads_have_more_records_where_there_is_room)
         assert_false(f.broken);
         assert_int_equal(f.first.value, 0);
         assert_int_equal(f.count, 3 * TRACE_RECORDS);
+        trace_limit(0); /* of later rings; this one stays as large */
+        f = find(id);
+        assert_false(f.broken);
+        assert_int_equal(f.count, 3 * TRACE_RECORDS);
 }
 
 TEST(every_probe_is_found_by_its_number)
