@@ -263,7 +263,16 @@ TEST(bad_runs_are_refused)
         refused(&run);
         after[0] = UINT32_MAX;
         refused(&run);
-        after[0] = 0;
+        struct replay_command shared[64];
+        for (size_t i = 0; i < array_size(shared); i++) {
+                shared[i] = kernel(1);
+                shared[i].after_count = i > 0;
+        }
+        after[0] = 0; /* all have the same place */
+        struct replay_run sharing = run;
+        sharing.commands = shared;
+        sharing.command_count = array_size(shared);
+        refused(&sharing);
         commands[1].after = UINT32_MAX;
         refused(&run);
         commands[1].after = 0;

@@ -20,7 +20,7 @@
 
 _Static_assert((int)WHAT_IF_MAX <= (int)OPTIONS_REPEATED, "each has a place");
 
-/* Make an empty file for what the client writes. False: it can't be made. */
+/* Make an empty file, which the client writes. False: it can't be made. */
 static bool make_file(char ret[PATH_MAX])
 {
         const char *folder = environment_get("TMPDIR");

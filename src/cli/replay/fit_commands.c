@@ -142,7 +142,7 @@ static void depend(struct fitting *f, struct replay_command *m, uint32_t on)
         m->after_count++;
 }
 
-/* The command that wrote what a move takes: of those that its source had got, the last one that ended before. */
+/* The command that wrote the bytes of a move: of those that its source had got, the last one that ended before. */
 static uint32_t source_of(const struct fitting *f, const struct node *n, uint32_t i)
 {
         uint32_t best = REPLAY_NONE, server = fit_place_of(f, n->move->from);

@@ -183,6 +183,8 @@ int fit_threads(struct fitting *f, struct replay_run *run, uint64_t *ret_span_ns
                 end = later(end, f->step_ends[i]);
         if (!run->step_count)
                 return SP_E_NOENT;
+        if (run->step_count > REPLAY_ENTRIES_MAX)
+                return SP_E_LIMIT;
         *ret_span_ns = end - begin;
         return join_threads(f, run, begin);
 }

@@ -63,7 +63,7 @@ SP_NODISCARD int fit_nodes(struct fitting *f);
 void fit_links(struct fitting *f);
 /* Find the dependencies and times of the commands. SP_E_NOMEM. */
 SP_NODISCARD int fit_commands(struct fitting *f);
-/* Make the steps of the threads. SP_E_NOENT: there are none; SP_E_LIMIT: too many threads; SP_E_NOMEM. */
+/* Make the steps of the threads. SP_E_NOENT: there are none; SP_E_LIMIT: too many threads or steps; SP_E_NOMEM. */
 SP_NODISCARD int fit_threads(struct fitting *f, struct replay_run *run, uint64_t *ret_span_ns);
 
 /* The node that completes an event; REPLAY_NONE: there is none. */

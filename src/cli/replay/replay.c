@@ -79,7 +79,7 @@ static uint64_t travel_ns(const struct replay_link *l, uint64_t bytes)
         return ns < (double)REPLAY_TIME_MAX ? (uint64_t)ns : REPLAY_TIME_MAX;
 }
 
-/* Let data leave that takes so long, behind what was before it. Returns when the last byte is there. */
+/* Let data leave that takes so long, behind earlier data. Returns when the last byte is there. */
 static uint64_t send_for(const struct replay_link *l, uint64_t *left_ns, uint64_t now, uint64_t ns)
 {
         *left_ns = add(later(*left_ns, now), ns);
@@ -150,7 +150,7 @@ static void begin(struct state *s, uint32_t c, uint64_t now)
         put(s, add(begin, s->without.devices ? 0 : m->device_ns), END, c);
 }
 
-/* All that the command needs is there. */
+/* Begin a command whose message and dependencies are there, or have it wait for a slot. */
 static void ready(struct state *s, uint32_t c, uint64_t now)
 {
         const struct replay_command *m = &s->run->commands[c];
@@ -292,7 +292,7 @@ static void run_step(struct state *s, uint32_t t, uint64_t now)
 static bool is_well_formed(const struct replay_run *r, const struct replay_link *links,
                            struct command_state *commands)
 {
-        uint64_t step_at = 0;
+        uint64_t step_at = 0, edges = 0;
         if (r->server_count > REPLAY_SERVERS_MAX || r->thread_count > REPLAY_THREADS_MAX ||
             r->command_count > REPLAY_ENTRIES_MAX || r->step_count > REPLAY_ENTRIES_MAX ||
             r->after_count > REPLAY_ENTRIES_MAX)
@@ -304,6 +304,9 @@ static bool is_well_formed(const struct replay_run *r, const struct replay_link 
                 const struct replay_command *m = &r->commands[i];
                 if (m->server >= r->server_count || m->after > r->after_count ||
                     m->after_count > r->after_count - m->after)
+                        return false;
+                edges += m->after_count;
+                if (edges > r->after_count) /* there are so many places for followers */
                         return false;
                 for (uint32_t k = 0; k < m->after_count; k++)
                         if (r->after[m->after + k] >= i)

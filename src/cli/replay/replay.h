@@ -54,7 +54,7 @@ struct replay_command {
         uint64_t
                 before_ns; /* the server's own time from the moment at which it could begin to its begin */
         uint64_t device_ns; /* its time on the device, from when its data is there */
-        uint32_t after;     /* the first of its dependencies in `after` of the run */
+        uint32_t after;     /* the first of its own places in `after` of the run */
         uint32_t after_count;
         bool opens; /* it is the first with bulk data: this connection is made for it */
 };
@@ -101,7 +101,7 @@ struct replay_without {
 };
 
 /* Predict how long the run takes over `links`, one for each server.
- * SP_E_PROTO: the run is not well-formed, or its threads wait for what nothing sends. SP_E_NOMEM. */
+ * SP_E_PROTO: the run is not well-formed, or a thread waits for a command that nothing sends. SP_E_NOMEM. */
 SP_NODISCARD int replay(const struct replay_run *run, const struct replay_link *links,
                         struct replay_without without, uint64_t *ret_ns);
 

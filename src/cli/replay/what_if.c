@@ -119,7 +119,7 @@ const char *what_if_bound_name(enum what_if_bound b)
         return names[b];
 }
 
-/* Replay without a part of what costs; WHAT_IF_BOUNDS: with all. */
+/* Replay without a part of the costs; WHAT_IF_BOUNDS: with all. */
 static int replay_without(const struct fit *f, const struct what_if *w, enum what_if_bound part,
                           uint64_t *ret)
 {

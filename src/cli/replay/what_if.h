@@ -1,4 +1,4 @@
-/* A what-if: another link between client and servers, and what a recorded run would cost over it. No state. */
+/* A what-if: another link between client and servers, and the time that a recorded run would take over it. No state. */
 #ifndef SPANCL_CLI_REPLAY_WHAT_IF_H
 #define SPANCL_CLI_REPLAY_WHAT_IF_H
 
