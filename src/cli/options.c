@@ -144,8 +144,11 @@ int options_timeout(void)
 
 void options_refuse(const char *command, const char *arg)
 {
-        fprintf(stderr, "spancl: %s takes no '%s'; a server is named by --server %s\n", command,
-                arg, arg);
+        if (*arg == '-')
+                fprintf(stderr, "spancl: unknown option '%s'; spancl --help lists all\n", arg);
+        else
+                fprintf(stderr, "spancl: %s takes no '%s'; a server is named by --server %s\n",
+                        command, arg, arg);
 }
 
 int options_query(const char *name, int argc, char **argv, const char *const *flags,
