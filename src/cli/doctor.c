@@ -500,7 +500,7 @@ static struct text pairing_remedy(const struct server_spec *spec, const struct a
 
 static const char repair[] = "the server's log says why; start spancld again after repairs";
 
-/* Report how sessions are kept apart on the server. */
+/* Report how sessions are kept apart on the server; nothing if its state is not known here. */
 static void report_sandbox(struct doctor *d, uint64_t state)
 {
         static const char remedy[] = "docs/SECURITY.md says what namespaces take";
@@ -510,7 +510,7 @@ static void report_sandbox(struct doctor *d, uint64_t state)
         else if (state == INFO_SANDBOX_SHARED)
                 report(d, WARNING, "sandbox", remedy,
                        "sessions see the server's processes and network interfaces");
-        else
+        else if (state == INFO_SANDBOX_WHOLE)
                 report(d, OK, "sandbox", "", "sessions are isolated");
 }
 
@@ -522,7 +522,7 @@ static void on_stats(void *user, const struct wire_session_stats *m)
         if (!d->sandbox && info_find(m->links, INFO_SERVER, &server) &&
             info_find(server, INFO_SERVER_SANDBOX, &sandbox)) {
                 d->sandbox = true;
-                report_sandbox(d, info_u64(server, INFO_SERVER_SANDBOX, INFO_SANDBOX_WHOLE));
+                report_sandbox(d, info_u64(server, INFO_SERVER_SANDBOX, UINT64_MAX));
         }
         if (!info_find(m->links, INFO_OUT_OF_SERVICE, &number))
                 return;
