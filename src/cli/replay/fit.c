@@ -1,7 +1,5 @@
 #include "cli/replay/fit.h"
 
-#include <stdlib.h>
-
 #include "cli/replay/fitting.h"
 
 /* ---- the fit -------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 #include "cli/replay/fitting.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
         MESSAGE_MIN = 64, /* bytes of a command's message */

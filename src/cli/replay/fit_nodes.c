@@ -1,7 +1,6 @@
 #include "cli/replay/fitting.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
         LOOK_WAITS = 16,   /* inside of a call */

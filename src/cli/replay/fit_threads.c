@@ -1,7 +1,6 @@
 #include "cli/replay/fitting.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int items_by_time(const void *a, const void *b)
 {

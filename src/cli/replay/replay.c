@@ -1,7 +1,5 @@
 #include "cli/replay/replay.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 
 enum event_kind {
