@@ -475,9 +475,32 @@ TEST(nothing_is_claimed_when_memory_runs_out)
         }
 }
 
+TEST(after_a_reservation_writes_need_no_memory)
+{
+        enum { COUNT = 40 };
+        const struct range all = { 0, 20 * COUNT };
+        struct placement p = { 0 };
+        assert_int_equal(placement_write(&p, 0, 0, all, 1, 0), 0);
+        assert_int_equal(placement_write(&p, PLACEMENT_HOST, 0, (struct range){ 900, 901 }, 0, 0),
+                         0);
+        mem_fail_at(1);
+        assert_int_equal(placement_reserve(&p, COUNT), SP_E_NOMEM);
+        mem_fail_at(0);
+        assert_int_equal(placement_reserve(&p, COUNT), 0);
+        mem_fail_at(1);
+        for (uint64_t i = 0; i < COUNT; i++) {
+                struct range part = { 20 * i + 5, 20 * i + 10 };
+                assert_int_equal(placement_write(&p, PLACEMENT_HOST, 0, part, 0, 0), 0);
+                assert_false(range_set_has(&placement_find(&p, 0, 0)->current, part));
+        }
+        mem_fail_at(0);
+        placement_fini(&p);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(after_a_reservation_writes_need_no_memory),
                 cmocka_unit_test(every_use_sees_the_last_write_wherever_it_was),
                 cmocka_unit_test(the_same_server_is_preferred_and_the_host_is_last),
                 cmocka_unit_test(large_ones_go_down_a_chain),

@@ -110,6 +110,14 @@ int placement_may_write(struct placement *p, uint32_t server, uint32_t domain, s
         return wrote(p, server, domain, r, event, queue, false);
 }
 
+int placement_reserve(struct placement *p, size_t count)
+{
+        int e = 0;
+        for (size_t i = 0; i < p->count && !e; i++)
+                e = range_set_reserve(&p->replicas[i].current, count);
+        return e;
+}
+
 bool writer_is_among(const struct writer *w, const uint64_t *events, size_t count)
 {
         for (size_t i = 0; i < count; i++)

@@ -80,7 +80,14 @@ static int host_wrote(struct view *v, struct range pages) REQUIRES(client_held)
         return placement_write(&v->mem->placement, PLACEMENT_HOST, 0, bytes_in(v, pages), 0, 0);
 }
 
-/* The placement learns which of these pages, all noted, the application has written. Small gaps
+/* The kernel tells of a write once, so there has to be room to remember it. SP_E_NOMEM. */
+static int reserve_notes(struct view *v) REQUIRES(client_held)
+{
+        size_t most = (size_t)(v->noted_size / GAP) + v->noted.count;
+        return most ? placement_reserve(&v->mem->placement, most) : 0;
+}
+
+/* After reserve_notes, the placement learns which of these pages, all noted, the application has written. Small gaps
  * count as written, because each piece is a message of its own. */
 static int take_notes_of(struct view *v, struct range pages) REQUIRES(client_held)
 {
@@ -129,7 +136,10 @@ static int end_notes(struct view *v, struct range pages) REQUIRES(client_held)
 static int close_all(struct view *v) REQUIRES(client_held)
 {
         const struct range all = { 0, v->size };
-        int r = allow(v, all, VM_NONE);
+        int r = reserve_notes(v);
+        if (r < 0)
+                return r;
+        r = allow(v, all, VM_NONE);
         int e = end_notes(v, all);
         v->open.count = v->written.count = 0;
         view_changed(v);
@@ -144,6 +154,8 @@ static int set_access(struct view *v, struct range pages, enum vm_access access)
                 r = range_set_reserve(&v->written, 1);
         if (r == 0)
                 r = range_set_reserve(&v->noted, 1);
+        if (r == 0)
+                r = reserve_notes(v);
         if (r < 0)
                 return r;
         r = allow(v, pages, access);
@@ -288,6 +300,8 @@ int view_take(struct view *v, struct range r)
                 r.begin = part.end;
                 bool stays = v->size <= NOTED_MAX && range_set_has(&v->noted, part);
                 if (stays)
+                        e = reserve_notes(v);
+                if (stays && e == 0)
                         e = take_notes_of(v, part);
                 if (e == 0 && !(stays && v->mem->chunk->noted))
                         e = set_access(v, part, VM_READ);
