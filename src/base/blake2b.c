@@ -44,6 +44,7 @@ static void mix(uint64_t v[16], unsigned a, unsigned b, unsigned c, unsigned d, 
 
 static void compress(struct blake2b *b, const uint8_t *block, bool last)
 {
+        bool last_node = last && b->tree.last;
         uint64_t v[16], m[16];
         for (unsigned i = 0; i < 16; i++)
                 m[i] = bytes_get_u64(block + 8 * i);
@@ -52,6 +53,8 @@ static void compress(struct blake2b *b, const uint8_t *block, bool last)
         v[12] ^= b->total;
         if (last)
                 v[14] = ~v[14];
+        if (last_node)
+                v[15] = ~v[15];
         for (unsigned i = 0; i < ROUNDS; i++) {
                 const uint8_t *s = sigma[i % 10];
                 mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
@@ -74,6 +77,16 @@ void blake2b_init(struct blake2b *b)
         b->state[0] ^= 0x01010000 ^ BLAKE2B_SIZE; /* fan-out, depth, no key, digest size */
 }
 
+void blake2b_init_node(struct blake2b *b, unsigned size, const struct blake2b_tree *tree)
+{
+        /* The parameter block (RFC 7693, 2.5; the BLAKE2 paper, 2.8). */
+        *b = (struct blake2b){ .tree = *tree };
+        memcpy(b->state, iv, sizeof(iv));
+        b->state[0] ^= size | (uint64_t)tree->fanout << 16 | (uint64_t)tree->depth << 24;
+        b->state[1] ^= tree->offset;
+        b->state[2] ^= tree->height | (uint64_t)tree->inner << 8;
+}
+
 void blake2b_update(struct blake2b *b, const void *data, size_t size)
 {
         const uint8_t *p = data;
@@ -94,13 +107,18 @@ void blake2b_update(struct blake2b *b, const void *data, size_t size)
         assert(b->used <= BLAKE2B_BLOCK);
 }
 
-void blake2b_final(struct blake2b *b, uint8_t ret[BLAKE2B_SIZE])
+void blake2b_final_node(struct blake2b *b, uint8_t *ret, unsigned size)
 {
         b->total += b->used;
         memset(b->block + b->used, 0, BLAKE2B_BLOCK - b->used);
         compress(b, b->block, true);
-        for (unsigned i = 0; i < BLAKE2B_SIZE / 8; i++)
+        for (unsigned i = 0; i < size / 8; i++)
                 bytes_put_u64(ret + 8 * i, b->state[i]);
+}
+
+void blake2b_final(struct blake2b *b, uint8_t ret[BLAKE2B_SIZE])
+{
+        blake2b_final_node(b, ret, BLAKE2B_SIZE);
 }
 
 void blake2b_field(struct blake2b *b, struct bytes field)

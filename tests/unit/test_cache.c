@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/blake2b.h"
+#include "base/blake2bp.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/program/cache.h"
@@ -51,6 +51,38 @@ TEST(hash_is_blake2b)
                         assert_string_equal(text, vectors[v].digest);
                 }
         }
+}
+
+/* By Python's hashlib, of bytes 7 i + i / 251 mod 256: around the size of a stripe, and a whole chunk. */
+TEST(names_of_bulk_data_are_blake2b_in_a_tree)
+{
+        static const struct {
+                size_t size;
+                const char *digest;
+        } vectors[] = {
+                { 0, "7fb3222c1bce0810eb69450cc6ddfc6f5822c2e5b2fe0927e27f0e292e4e45a1" },
+                { 1, "059720da71e632734692dfdb787bbecce94809e6b5b4d4be718e63dc1d9524ce" },
+                { 512, "072aaf6fc5019cfa6290859f8d5610d7e0e4b5dd53c3d3413686cc1f99835ed4" },
+                { 897, "524de83b4e5eefa577106133ecb178236e01eee53b524eb84e20e6182b0e1896" },
+                { 898, "56d7e5ec384b96cca69ae670988948c0bdbb96fee00434009b28be140335521f" },
+                { 4099, "43fced5cc8f1be9c63fec9dc5708907505fbb5868a3ac5e6604aaa8163825bfe" },
+                { 1048576, "50f039bdf52fc6fcf8ee37fe4fdd8edf4f864164be778b1e31f10bf874607dfe" },
+        };
+        uint8_t *data = malloc(1048576), digest[2][BLAKE2B_SIZE];
+        assert_non_null(data);
+        for (size_t i = 0; i < 1048576; i++)
+                data[i] = (uint8_t)(i * 7 + i / 251);
+        for (size_t v = 0; v < array_size(vectors); v++) {
+                blake2bp_of(bytes_of(data, vectors[v].size), digest[0]);
+                blake2bp_portably(bytes_of(data, vectors[v].size), digest[1]);
+                for (size_t k = 0; k < 2; k++) {
+                        char text[2 * BLAKE2B_SIZE + 1];
+                        for (size_t i = 0; i < BLAKE2B_SIZE; i++)
+                                snprintf(text + 2 * i, 3, "%02x", digest[k][i]);
+                        assert_string_equal(text, vectors[v].digest);
+                }
+        }
+        free(data);
 }
 
 static char folder[64];
@@ -207,6 +239,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(hash_is_blake2b),
+                cmocka_unit_test(names_of_bulk_data_are_blake2b_in_a_tree),
                 cmocka_unit_test_setup_teardown(one_sessions_entry_serves_another, setup, teardown),
                 cmocka_unit_test_setup_teardown(incomplete_entries_are_removed, setup, teardown),
                 cmocka_unit_test_setup_teardown(the_least_recently_used_entry_goes, setup,
