@@ -104,6 +104,40 @@ static bool is_wide(const struct session *s, uint64_t size)
         return size >= wide;
 }
 
+/* The offset below which bytes may be framed. */
+static uint64_t sendable(const struct session_bulk *b)
+{
+        uint64_t most = b->acked + BULK_AHEAD;
+        uint64_t end = most > b->acked && most < b->ready ? most : b->ready;
+        return end < b->framed ? b->framed : end; /* skip_held may be ahead of it */
+}
+
+/* Leave out the bytes that the other side has. They count as framed, because it may acknowledge them
+ * at any time. */
+static void skip_held(struct session_bulk *b)
+{
+        uint64_t end;
+        if (b->lacks && b->framed < b->ready)
+                b->framed = b->lacks(b, b->framed, &end);
+}
+
+/* Where the bytes end that the other side lacks, from `at` on. */
+static uint64_t lacking_until(const struct session_bulk *b, uint64_t at)
+{
+        uint64_t end = UINT64_MAX;
+        if (b->lacks)
+                (void)b->lacks(b, at, &end);
+        return end;
+}
+
+/* The list that the transfer belongs to. */
+static struct list *list_of(struct session *s, const struct session_bulk *b)
+{
+        if (b->framed < sendable(b) || b->again_count)
+                return &s->bulks;
+        return b->framed == b->total ? &s->unacked : &s->stalled;
+}
+
 int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
 {
         list_init(&b->link);
@@ -123,15 +157,9 @@ int session_bulk_send(struct session *s, struct session_bulk *b, uint64_t ready)
                 b->done(b, 0);
                 return 0;
         }
-        list_append(ready ? &s->bulks : &s->stalled, &b->link);
+        skip_held(b);
+        list_append(list_of(s, b), &b->link);
         return 0;
-}
-
-/* The offset below which bytes may be framed. */
-static uint64_t sendable(const struct session_bulk *b)
-{
-        uint64_t most = b->acked + BULK_AHEAD;
-        return most > b->acked && most < b->ready ? most : b->ready;
 }
 
 /* Is it in the list `stalled`? */
@@ -143,13 +171,14 @@ static bool is_stalled(const struct session_bulk *b)
 static void go_on(struct session *s, struct session_bulk *b)
 {
         list_remove(&b->link);
-        list_append(&s->bulks, &b->link);
+        list_append(list_of(s, b), &b->link);
 }
 
 void session_bulk_ready(struct session *s, struct session_bulk *b, uint64_t ready)
 {
         bool stalled = is_stalled(b);
         b->ready = ready;
+        skip_held(b);
         if (stalled && !is_stalled(b))
                 go_on(s, b);
 }
@@ -263,8 +292,11 @@ static void seal(struct session *s, struct lane *l, struct session_bulk *b)
                 at = b->again[--b->again_count].begin;
                 size = b->again[b->again_count].end - at;
         } else {
+                uint64_t lacking = lacking_until(b, at) - at;
+                size = lacking < size ? lacking : size;
                 size = l->small ? small_share(at, size) : size < most ? size : most;
                 b->framed += size;
+                skip_held(b);
         }
         struct frame f = {
                 .size = (uint32_t)size,
@@ -274,10 +306,8 @@ static void seal(struct session *s, struct lane *l, struct session_bulk *b)
         };
         sending_begin(tx, &f, at);
         tx->bulk = b;
-        if (b->framed == sendable(b) && !b->again_count) {
-                list_remove(&b->link);
-                list_append(b->framed == b->total ? &s->unacked : &s->stalled, &b->link);
-        }
+        if (list_of(s, b) != &s->bulks)
+                go_on(s, b);
         s->stats.frames_sent++;
 }
 
@@ -408,7 +438,8 @@ void bulk_restart(struct session *s)
                 list_remove(&b->link);
                 b->framed = b->acked;
                 b->again_count = 0;
-                list_append(b->framed < sendable(b) ? &s->bulks : &s->stalled, &b->link);
+                skip_held(b);
+                list_append(list_of(s, b), &b->link);
         }
 }
 

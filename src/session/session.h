@@ -97,6 +97,10 @@ struct session_bulk {
         /* `acked` has grown, and bytes below `offset` will not be asked for again. Acknowledged
          * bytes above it may be, by lanes that have not reported them as sent yet. May be NULL. */
         void (*passed)(struct session_bulk *b, uint64_t offset);
+        /* Return the first byte from `offset` on that the other side lacks (at most `ready`), and in *ret_end
+         * where such bytes end. Others are not sent. The result for a byte does not change once the byte is
+         * ready. NULL: it lacks all. */
+        uint64_t (*lacks)(const struct session_bulk *b, uint64_t offset, uint64_t *ret_end);
 
         /* The session's own. */
         struct list link;
