@@ -31,6 +31,9 @@ enum {
         WIRE_INLINE_MAX = 64 << 10,     /* bytes of bulk that may travel on lane 0 */
         WIRE_RELAY_MAX = 64 << 10,      /* in one relay_data */
         WIRE_RELAY_WINDOW = 2 << 20,
+        WIRE_UPLOAD_CHUNK = 1 << 20, /* bytes of a write that have one name */
+        WIRE_UPLOAD_NAME = 32,       /* bytes of that name */
+        WIRE_UPLOAD_CHUNKS = 64,     /* in one message */
 };
 #define WIRE_MESSAGE_MAX ((size_t)WIRE_BLOB_MAX + (8 << 20))
 #define WIRE_BULK_MAX    ((uint64_t)1 << 42)
@@ -74,6 +77,9 @@ enum {
         /* Lane 0 of a client's first connection: descriptions of the devices will do (`description`). In the
          * answer: they follow, and there is no session. */
         FEATURE_DESCRIPTION = 32,
+        /* Lane 0 of a client's session: the client understands upload_answer. In the answer: the server has a
+         * store of what this client has uploaded, and takes upload_offer. */
+        FEATURE_UPLOADS = 64,
 };
 
 /* A borrowed array of 64-bit values. A decoded one is in wire byte order, one to be encoded in host
