@@ -15,6 +15,7 @@
 #include "engine/tracing.h"
 #include "engine/transfer/relay.h"
 #include "engine/transfer/reroute.h"
+#include "engine/transfer/upload.h"
 #include "os/thread.h"
 #include "trace/trace.h"
 
@@ -23,6 +24,7 @@ struct engine *engine_free(struct engine *e) LOCK_UNCHECKED
         if (!e)
                 return NULL;
         engine_builder_stop(e);
+        engine_uploads_stop(e);
         engine_lock(e);
         e->closing = true;
         engine_unlock(e);
@@ -50,6 +52,7 @@ struct engine *engine_free(struct engine *e) LOCK_UNCHECKED
                 engine_peer_free(e->peers.all[i]);
         mem_free(e->peers.all);
         engine_transfer_free_staging(e);
+        engine_uploads_fini(e);
         engine_limit_free(e);
         engine_usage_fini(e);
         engine_observed_fini(e);
@@ -116,6 +119,8 @@ int engine_new(const struct engine_params *params, struct engine **ret) LOCK_UNC
         e->transfers.pool.size = sizeof(struct transfer);
         e->params = *params;
         engine_transfer_init_staging(e);
+        if (engine_uploads_init(e) < 0)
+                return SP_E_NOMEM;
         if (params->scratch_dir) {
                 e->scratch_dir = mem_strdup(params->scratch_dir);
                 if (!e->scratch_dir)
@@ -201,6 +206,11 @@ void engine_use_account(struct engine *e, const struct account *a)
 void engine_take_notices(struct engine *e)
 {
         e->notices = true;
+}
+
+bool engine_takes_uploads(const struct engine *e) LOCK_UNCHECKED
+{
+        return e->uploads.store;
 }
 
 void engine_notice(struct engine *e, const char *text)
@@ -360,6 +370,7 @@ const struct wire_handlers engine_client_handlers = {
         .event_done = engine_handle_event_done,
         .launch_query = engine_handle_launch_query,
         .transfer_reroute = engine_handle_transfer_reroute,
+        .upload_offer = engine_handle_upload_offer,
 };
 
 const struct wire_handlers engine_server_handlers = {

@@ -66,7 +66,8 @@ struct engine_params {
         const struct backend_ops *backend;
         const char *
                 scratch_dir; /* private folder for headers; NULL: the system's (in_process), or none */
-        const char *cache_dir; /* where compiled programs are kept; NULL: nowhere */
+        const char *cache_dir;  /* where compiled programs are kept; NULL: nowhere */
+        const char *upload_dir; /* where chunks of this client's writes are kept; NULL: nowhere */
         struct engine_limits limits;
         const struct engine_ops *ops;
         void *user;
@@ -141,6 +142,9 @@ bool engine_try_lock(struct engine *e) TRY_ACQUIRE(true, engine_held);
 
 /* The client takes `notice` messages (FEATURE_NOTICES). */
 void engine_take_notices(struct engine *e) REQUIRES(engine_held);
+
+/* Return true if the client may name chunks of its writes (FEATURE_UPLOADS). */
+bool engine_takes_uploads(const struct engine *e);
 
 /* Send the client a notice, which its contexts' error callbacks get. */
 void engine_notice(struct engine *e, const char *text) REQUIRES(engine_held);

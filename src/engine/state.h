@@ -33,6 +33,7 @@ enum {
 };
 
 struct peer;
+struct upload_store;
 
 /* transfer/peer.c */
 struct engine_peers {
@@ -116,6 +117,22 @@ struct engine_transfers {
         uint64_t bounced;
 };
 
+enum { UPLOAD_THREADS = 4 };
+
+/* transfer/upload.c */
+struct engine_uploads {
+        struct upload_store *store; /* NULL: none, and no offers are taken. Immutable */
+        struct list waiting;        /* struct upload with chunks to be looked up */
+        struct list jobs;           /* chunks to be stored */
+        size_t job_bytes, names;    /* of jobs; room for names in all transfers */
+        struct condition wake;
+        thread_id threads[UPLOAD_THREADS];
+        unsigned thread_count;
+        bool stop;
+        bool inside;    /* single-threaded: they are being looked up */
+        uint8_t *bytes; /* single-threaded: room for a chunk */
+};
+
 /* limits.c */
 struct engine_limit_state {
         unsigned reported;       /* bits of the limits that were logged as exceeded */
@@ -171,6 +188,7 @@ struct engine {
         struct engine_commands commands GUARDED_BY(engine_held);
         struct engine_completion completion GUARDED_BY(engine_held);
         struct engine_transfers transfers GUARDED_BY(engine_held);
+        struct engine_uploads uploads GUARDED_BY(engine_held);
         struct engine_limit_state limits GUARDED_BY(engine_held);
         struct engine_programs programs;
         struct engine_observed observed GUARDED_BY(engine_held);

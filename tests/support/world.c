@@ -97,7 +97,21 @@ static int on_released(void *user, const struct wire_released *m)
         return 0;
 }
 
+static int on_upload_answer(void *user, const struct wire_upload_answer *m)
+{
+        struct node *n = user;
+        assert_int_equal(m->first, n->uploads);
+        n->uploads_held |= m->first < 64 ? m->has << m->first : 0;
+        n->uploads += m->count;
+        uint64_t ready = n->uploads * WIRE_UPLOAD_CHUNK;
+        if (n->uploading)
+                session_bulk_ready(n->client, n->uploading,
+                                   ready < n->uploading->total ? ready : n->uploading->total);
+        return 0;
+}
+
 static const struct wire_handlers client_handlers = {
+        .upload_answer = on_upload_answer,
         .event_done = on_event_done,
         .released = on_released,
         .server_info = on_server_info,
@@ -293,7 +307,7 @@ void await(struct world *w, unsigned *counter, unsigned value)
 /* ---- worlds ------------------------------------------------------------------------------------- */
 
 struct engine_limits limits;
-const char *cache_dir;
+const char *cache_dir, *upload_dir;
 
 int node_init_on(struct node *n, const struct backend_ops *backend, bool single_threaded,
                  const char *scratch)
@@ -308,6 +322,7 @@ int node_init_on(struct node *n, const struct backend_ops *backend, bool single_
                 .single_threaded = single_threaded,
                 .limits = limits,
                 .cache_dir = cache_dir,
+                .upload_dir = upload_dir,
         };
         int r = engine_new(&params, &n->engine);
         if (r < 0)

@@ -52,6 +52,9 @@ struct node {
         cl_int answer;
         struct buf info;
         unsigned answers;
+        /* Chunks that upload_answer was about, and bits of the first 64 of them that the server has. */
+        uint64_t uploads, uploads_held;
+        struct session_bulk *uploading; /* becomes ready with the answers */
         bool died;
 };
 
@@ -94,7 +97,7 @@ struct world *two_servers(size_t size);
 
 /* Settings of engines that are made from now on. */
 extern struct engine_limits limits;
-extern const char *cache_dir;
+extern const char *cache_dir, *upload_dir;
 
 /* SP_E_NOMEM. */
 int node_init_on(struct node *n, const struct backend_ops *backend, bool single_threaded,

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/command/command.h"
 #include "engine/completion/completion.h"
+#include "engine/transfer/upload.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -127,6 +128,11 @@ static bool over_quota(const struct transfer *t, uint64_t offset) REQUIRES(engin
                (e->transfers.leaving_bytes || e->transfers.parts);
 }
 
+bool engine_transfer_lacks_room(const struct transfer *t, uint64_t offset)
+{
+        return over_quota(t, offset);
+}
+
 bool engine_transfer_over_quota(struct command *c)
 {
         if (!over_quota(c->submission.transfer, c->submission.sent))
@@ -151,6 +157,8 @@ void engine_transfer_uncrowd(struct engine *e)
                 e->transfers.lanes_over_quota = false;
                 engine_peer_retry_all(e);
         }
+        if (!list_empty(&e->uploads.waiting))
+                engine_uploads_go_on(e);
 }
 
 uint8_t *engine_transfer_at(struct transfer *t, uint64_t offset, uint64_t *ret_len)
@@ -235,12 +243,13 @@ static int transfer_set_total(struct transfer *t, uint64_t total, uint64_t step)
         return t->memory.chunks ? 0 : SP_E_NOMEM;
 }
 
-static void transfer_unref(struct transfer *t) REQUIRES(engine_held)
+void engine_transfer_unref(struct transfer *t)
 {
         if (--t->refs)
                 return;
         struct engine *e = t->engine;
         e->transfers.count--;
+        engine_upload_free(t);
         arrivals_fini(&t->in.placed);
         arrivals_fini(&t->in.came);
         if (t->memory.chunks) {
@@ -288,7 +297,7 @@ static int transfer_enter(struct engine *e, const struct command *user, struct p
                 return r;
         r = map_put(&e->transfers.table, id, t);
         if (r < 0) {
-                transfer_unref(t);
+                engine_transfer_unref(t);
                 return r;
         }
         *ret = t;
@@ -306,7 +315,7 @@ static void transfer_leave_table(struct transfer *t) REQUIRES(engine_held)
 {
         let_go_of_target(t);
         map_del(&t->engine->transfers.table, t->id);
-        transfer_unref(t);
+        engine_transfer_unref(t);
 }
 
 /* The transfer failed: its writer fails, too, now or when it comes. */
@@ -438,7 +447,7 @@ void engine_transfer_disown(struct transfer *t)
         t->unwanted = true;
         if (t->reader)
                 engine_command_poke(t->reader);
-        transfer_unref(t);
+        engine_transfer_unref(t);
 }
 
 void engine_transfer_aim(struct transfer *t, uint8_t *target, struct buffer *b)
@@ -474,7 +483,7 @@ void engine_transfer_leave(struct transfer *t, struct command *c)
                 t->reader = NULL;
         if (t->writer == c)
                 t->writer = NULL;
-        transfer_unref(t);
+        engine_transfer_unref(t);
 }
 
 /* ---- outgoing ------------------------------------------------------------------------------- */
@@ -513,7 +522,7 @@ static void bulk_done(struct session_bulk *b, int status) REQUIRES(engine_held)
                 engine_completion_publish(t->reader);
         else if (t->reader)
                 engine_command_poke(t->reader); /* the peer may be lost */
-        transfer_unref(t);
+        engine_transfer_unref(t);
 }
 
 static cl_int bulk_start(struct transfer *t, uint64_t ready) REQUIRES(engine_held)
@@ -532,7 +541,7 @@ static cl_int bulk_start(struct transfer *t, uint64_t ready) REQUIRES(engine_hel
         t->peer->dirty = true;
         if (r < 0) {
                 t->out.sending = false;
-                transfer_unref(t);
+                engine_transfer_unref(t);
                 return CL_OUT_OF_HOST_MEMORY;
         }
         return CL_SUCCESS;
@@ -689,6 +698,7 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
                 t->in.last_ns = e->params.ops->now_ns(e->params.user);
         if (t->in.early)
                 return last;
+        engine_upload_arrived(t, offset, len);
         if (t->writer)
                 engine_command_poke(t->writer);
         if (last)
@@ -709,7 +719,9 @@ int engine_transfer_restart(void *user)
                 arrivals_fini(&t->in.placed);
                 t->in.placed.below = t->in.came.below;
                 t->in.placing = 0;
-                r = session_ack(p->session, t->id, t->in.came.below);
+                r = engine_upload_restart(t);
+                if (r == 0)
+                        r = session_ack(p->session, t->id, t->in.came.below);
         }
         return r;
 }
@@ -846,12 +858,12 @@ void engine_transfer_free_all(struct engine *e)
         size_t pos = 0;
         struct transfer *t;
         while ((t = map_next(&e->transfers.table, &pos)))
-                transfer_unref(t);
+                engine_transfer_unref(t);
         map_fini(&e->transfers.table);
         list_each(s, &e->transfers.orphaned, struct transfer, reroute.orphaned)
         {
                 list_remove(&s->reroute.orphaned);
-                transfer_unref(s);
+                engine_transfer_unref(s);
         }
 }
 

@@ -51,6 +51,8 @@ struct transfer_reroute {
         struct transfer *before; /* the one that its writer gave up before it */
 };
 
+struct upload;
+
 struct transfer {
         struct engine *engine;
         uint64_t id, total;
@@ -68,6 +70,7 @@ struct transfer {
         struct transfer_incoming in;
         struct transfer_outgoing out;
         struct transfer_reroute reroute;
+        struct upload *upload; /* upload.h; NULL: the client sends all bytes */
 };
 
 /* For a write: give the transfer `id` of `total` bytes from `from`; NULL: from a read of this
@@ -115,6 +118,13 @@ uint64_t engine_transfer_window(const struct transfer *t);
  * Then the read is poked when there is room. */
 bool engine_transfer_over_quota(struct command *c) REQUIRES(engine_held);
 
+/* Has the session no room for the bytes at `offset` now, while other transfers will free some? Then
+ * engine_uploads_go_on is called when there is room. */
+bool engine_transfer_lacks_room(const struct transfer *t, uint64_t offset) REQUIRES(engine_held);
+
+/* Give a reference back (struct transfer.refs). */
+void engine_transfer_unref(struct transfer *t) REQUIRES(engine_held);
+
 /* Memory may be free again: commands and lanes that wait for room try again. */
 void engine_transfer_uncrowd(struct engine *e) REQUIRES(engine_held);
 
@@ -156,7 +166,7 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
 int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len,
                             uint64_t *ret_below) REQUIRES(engine_held);
 
-int engine_transfer_restart(void *user);
+int engine_transfer_restart(void *user) REQUIRES(engine_held);
 
 int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m) REQUIRES(engine_held);
 int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed *m)
