@@ -122,6 +122,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                       serving_option(l, CONFIG_checksum) != CHECKING_OFF;
         uint64_t features = (share ? FEATURE_SHARED_MEMORY : 0) | (packs ? FEATURE_LZ4 : 0) |
                             (checks ? FEATURE_CHECKSUM : 0);
+        if (!lane && !m->role && engine_takes_uploads(l->engine))
+                features |= m->features & FEATURE_UPLOADS;
         if (!lane && !m->role && m->features & FEATURE_NOTICES)
                 engine_take_notices(l->engine);
         int r = c ? 0 : SP_E_NOMEM;

@@ -633,6 +633,7 @@ int server_loop_new(const struct server_loop_params *params, struct server_loop 
                                 .options = params->options,
                                 .scratch_dir = params->scratch_dir,
                                 .cache_dir = params->cache_dir,
+                                .upload_dir = params->upload_dir,
                                 .limits = params->limits,
                                 .in_process = params->in_process,
                                 .ops = params->output_fd < 0 ? &ops_silent : &ops_output,

@@ -23,6 +23,7 @@ struct server_loop_params {
         const struct backend_ops *backend;
         const char *scratch_dir; /* see engine.h */
         const char *cache_dir;   /* see engine.h */
+        const char *upload_dir;  /* see engine.h */
         const char
                 *local_path; /* where servers of this host reach it, a Unix socket; NULL: nowhere */
         /* Connect to another server, as loop_connect does, on a thread that may block; NULL:

@@ -234,8 +234,8 @@ static void add_suppressions(struct finding *f)
 #endif
 }
 
-static void find_all(struct finding *f, const struct config_options *o, const char *scratch_dir,
-                     const char *cache_dir)
+static void find_all(struct finding *f, const struct config_options *o,
+                     const struct sandbox_folders *folders)
 {
         static const char *const read[] = { "/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin",
                                             "/etc", "/opt", "/proc", "/nix/store",
@@ -281,15 +281,17 @@ static void find_all(struct finding *f, const struct config_options *o, const ch
         add_list(f, config_option_text(o, CONFIG_sandbox_read));
         add_accelerators(f, config_option_text(o, CONFIG_almaif));
         add_suppressions(f);
-        add(f, scratch_dir, PATH_WRITE);
-        add_caches(f, cache_dir);
+        add(f, folders->scratch, PATH_WRITE);
+        add_caches(f, folders->programs);
+        if (folders->uploads)
+                add_cache(f, folders->uploads);
 }
 
-int paths_find(struct paths *p, const struct config_options *o, const char *scratch_dir,
-               const char *cache_dir)
+int paths_find(struct paths *p, const struct config_options *o,
+               const struct sandbox_folders *folders)
 {
         struct finding f = { .paths = p };
-        find_all(&f, o, scratch_dir, cache_dir);
+        find_all(&f, o, folders);
         if (!f.failed)
                 return 0;
         paths_fini(p);

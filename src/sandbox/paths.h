@@ -20,6 +20,13 @@ enum path_use {
         PATH_WRITE, /* all rights */
 };
 
+/* The folders that a worker may write to. */
+struct sandbox_folders {
+        const char *scratch;
+        const char *programs; /* compiled ones; NULL: none */
+        const char *uploads;  /* data of the client's; NULL: none */
+};
+
 struct path {
         char *name;
         enum path_use use;
@@ -31,10 +38,10 @@ struct paths { /* zeroed memory is an empty list */
 };
 
 /* Find the paths that drivers and compilers need on this host, in this environment. The worker
- * may write to `scratch_dir` and `cache_dir` (NULL: none). Folders of caches are made.
+ * may write to `folders`. Folders of caches are made.
  * SP_E_NOMEM. */
 SP_NODISCARD int paths_find(struct paths *p, const struct config_options *o,
-                            const char *scratch_dir, const char *cache_dir);
+                            const struct sandbox_folders *folders);
 
 /* Add these files and folders, as far as they exist; NULL behind the last. SP_E_NOMEM. */
 SP_NODISCARD int paths_add(struct paths *p, const char *const *names, enum path_use use);

@@ -53,8 +53,8 @@ static bool restrict_calls(const struct config_options *o, int *ret_refusals)
         return calls_restrict(&calls, ret_refusals);
 }
 
-bool sandbox_enter(struct user *u, const struct config_options *o, const char *scratch_dir,
-                   const char *cache_dir, int *ret_refusals)
+bool sandbox_enter(struct user *u, const struct config_options *o,
+                   const struct sandbox_folders *folders, int *ret_refusals)
 {
         struct paths paths = { 0 };
         if (ret_refusals)
@@ -64,10 +64,10 @@ bool sandbox_enter(struct user *u, const struct config_options *o, const char *s
                 return user_take_up() && user_become(u, o, &paths);
         }
         /* Temporary files, such as compilers', go to the session's own folder. */
-        setenv("TMPDIR", scratch_dir, 1);
-        if (paths_find(&paths, o, scratch_dir, cache_dir) < 0)
+        setenv("TMPDIR", folders->scratch, 1);
+        if (paths_find(&paths, o, folders) < 0)
                 return false;
-        bool ok = move(u, o, &paths, scratch_dir);
+        bool ok = move(u, o, &paths, folders->scratch);
         if (ok && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
                 log_error(LOG, "no-new-privs: %s", strerror(errno));
                 ok = false;

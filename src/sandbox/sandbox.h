@@ -4,15 +4,15 @@
 #define SPANCL_SANDBOX_SANDBOX_H
 
 #include "config/options.h"
+#include "sandbox/paths.h"
 #include "sandbox/user.h"
 
 /* Enter a worker's sandbox: its own root folder and user where the host allows them, files
  * (Landlock), system calls (seccomp) and limits (rlimits). The caller has one thread, has called
- * user_lay_aside, and knows its caches. The worker may write to `scratch_dir` and to `cache_dir`
- * (NULL: none), which is made. False: it is not possible, and the log says why. `ret_refusals` as
- * of calls_restrict. */
-bool sandbox_enter(struct user *u, const struct config_options *o, const char *scratch_dir,
-                   const char *cache_dir, int *ret_refusals);
+ * user_lay_aside, and knows its caches. The worker may write to `folders`. False: it is not
+ * possible, and the log says why. `ret_refusals` as of calls_restrict. */
+bool sandbox_enter(struct user *u, const struct config_options *o,
+                   const struct sandbox_folders *folders, int *ret_refusals);
 
 /* Return true if a worker needs the host's network. Only a fabric does, because the dialler makes
  * its links to other servers. Without the network a worker makes no sockets. */

@@ -14,7 +14,7 @@
 #include "daemon/upkeep/caches.h"
 
 static char base[] = "/tmp/spancl-test-caches.XXXXXX";
-static char cache[64], scratch[64];
+static char cache[64], scratch[64], uploads[PATH_MAX]; /* uploads: of the last use() */
 
 static bool is_below(const char *path, const char *folder)
 {
@@ -26,10 +26,13 @@ static void use(const char *owner, char engine[PATH_MAX], char drivers[PATH_MAX]
 {
         char option[96], *error = NULL;
         struct config_options o;
+        struct caches all;
         snprintf(option, sizeof(option), "--cache=%s", cache);
         char *argv[] = { (char[]){ "spancld" }, option };
         assert_int_equal(config_options_parse(2, argv, &o, &error), 0);
-        caches_use(&o, owner, scratch, engine);
+        caches_use(&o, owner, scratch, &all);
+        snprintf(engine, PATH_MAX, "%s", all.programs);
+        snprintf(uploads, PATH_MAX, "%s", all.uploads);
         snprintf(drivers, PATH_MAX, "%s", getenv("XDG_CACHE_HOME"));
         config_options_fini(&o);
 }
@@ -50,6 +53,23 @@ static void no_folder_that_the_server_opens_is_in_one_that_a_session_may_change(
                 assert_false(is_below(drivers, engine));
                 assert_false(is_below(cache, engine) && *owners[i]);
         }
+}
+
+/* Presence in a store must tell nobody of another client's data. */
+static void only_a_client_with_a_key_has_a_store_of_uploads(void **state)
+{
+        char engine[PATH_MAX], drivers[PATH_MAX], first[PATH_MAX];
+        (void)state;
+        use("", engine, drivers);
+        assert_string_equal(uploads, "");
+        use("token", engine, drivers);
+        assert_string_equal(uploads, "");
+        use("0123abcd", engine, drivers);
+        assert_true(*uploads && !is_below(uploads, engine) && !is_below(uploads, drivers));
+        assert_false(is_below(engine, uploads) || is_below(drivers, uploads));
+        snprintf(first, sizeof(first), "%s", uploads);
+        use("4567cdef", engine, drivers);
+        assert_true(*uploads && !is_below(uploads, first) && !is_below(first, uploads));
 }
 
 static void clients_have_folders_of_their_own(void **state)
@@ -76,6 +96,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(
                         no_folder_that_the_server_opens_is_in_one_that_a_session_may_change),
+                cmocka_unit_test(only_a_client_with_a_key_has_a_store_of_uploads),
                 cmocka_unit_test(clients_have_folders_of_their_own),
         };
         int r = cmocka_run_group_tests(tests, NULL, NULL);

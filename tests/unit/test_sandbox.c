@@ -54,7 +54,10 @@ static void options(struct config_options *o, char *const *more)
 static _Noreturn void enter_and_claim(const struct config_options *o, int (*claim)(void))
 {
         struct user user;
-        if (!user_lay_aside(&user, o, scratch) || !sandbox_enter(&user, o, scratch, cache, NULL))
+        if (!user_lay_aside(&user, o, scratch) ||
+            !sandbox_enter(&user, o,
+                           &(struct sandbox_folders){ .scratch = scratch, .programs = cache },
+                           NULL))
                 _exit(NOT_ENTERED);
         _exit(claim());
 }

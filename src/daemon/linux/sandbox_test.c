@@ -114,7 +114,7 @@ static void print_walls(const struct config_options *o, const struct walls *insi
 static void attack_and_end(const struct config_options *o, const struct victims *v, int id,
                            struct report *report, pid_t between)
 {
-        char cache[PATH_MAX];
+        struct caches caches;
         int pair[2];
         (void)namespaces_enter(between);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -122,7 +122,7 @@ static void attack_and_end(const struct config_options *o, const struct victims 
          * it. */
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) < 0 || dup2(pair[0], CONTROL_FD) < 0 ||
             close_range(CONTROL_FD + 1, ~0u, 0) < 0 ||
-            !worker_shut_in(o, v->scratch, "", cache, NULL)) {
+            !worker_shut_in(o, v->scratch, "", &caches, NULL)) {
                 report->outcome = FAILED;
                 _exit(1);
         }

@@ -94,7 +94,8 @@ static bool be_user(const struct config_options *o, const char *scratch_dir)
  * worker. */
 static pid_t make_process(const struct victims *v, const struct config_options *o, bool worker)
 {
-        char scratch[PATH_MAX], cache[PATH_MAX], done = 0;
+        struct caches caches;
+        char scratch[PATH_MAX], done = 0;
         int ready[2];
         if (pipe2(ready, O_CLOEXEC) < 0)
                 return 0;
@@ -103,7 +104,7 @@ static pid_t make_process(const struct victims *v, const struct config_options *
         if (!pid) {
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
                 setpgid(0, 0);
-                if (worker ? !worker_shut_in(o, scratch, "", cache, NULL) : !be_user(o, scratch))
+                if (worker ? !worker_shut_in(o, scratch, "", &caches, NULL) : !be_user(o, scratch))
                         _exit(1);
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
                 if (write(ready[1], &done, 1) != 1)

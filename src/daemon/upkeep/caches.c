@@ -52,13 +52,38 @@ static bool drivers_folder(const struct config_options *o, const char *owner, ch
         return true;
 }
 
+/* Find the folder of all clients' uploads, or of one's. It is in none of those above, because the limit of compiled
+ * programs does not count for it. False: there is none. */
+static bool uploads_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
+{
+        if (!base_folder(o, ret))
+                return false;
+        strcat(ret, *owner ? "-uploads/" : "-uploads");
+        strncat(ret, owner, KEYS_HEX);
+        return true;
+}
+
 static bool make(const char *folder)
 {
         return folder_make(folder) == 0 && folder_takes_files(folder);
 }
 
+/* Make the folder of what the client sends. The token is no key: clients that have it would learn of each other. */
+static void use_uploads(const struct config_options *o, const char *owner, char ret[PATH_MAX])
+{
+        ret[0] = 0;
+        if (!*owner || !strcmp(owner, KEYS_PSK_TOKEN) ||
+            !config_option_number(o, CONFIG_upload_cache))
+                return;
+        if (!uploads_folder(o, owner, ret) || !make(ret)) {
+                log_info(LOG, "what clients send is not kept: '%s' can't be written to (%s)", ret,
+                         strerror(errno));
+                ret[0] = 0;
+        }
+}
+
 void caches_use(const struct config_options *o, const char *owner, const char *scratch_dir,
-                char ret[PATH_MAX])
+                struct caches *ret)
 {
         char own[PATH_MAX] = "", drivers[PATH_MAX], nv[PATH_MAX];
         bool named = base_folder(o, own) && drivers_folder(o, owner, drivers);
@@ -78,28 +103,35 @@ void caches_use(const struct config_options *o, const char *owner, const char *s
                 unsetenv("POCL_CACHE_DIR");
         snprintf(nv, sizeof(nv), "%.*s/nv", PATH_MAX - 8, drivers);
         setenv("CUDA_CACHE_PATH", nv, *owner != 0);
-        if (!config_option_number(o, CONFIG_cache_size))
-                *ret = 0;
-        else
-                snprintf(ret, PATH_MAX, "%s", own);
+        ret->programs[0] = 0;
+        if (config_option_number(o, CONFIG_cache_size))
+                snprintf(ret->programs, PATH_MAX, "%s", own);
+        use_uploads(o, owner, ret->uploads);
 }
 
 static void trim(const char *folder, uint64_t limit_bytes, unsigned grace_s)
 {
         uint64_t removed = tree_trim(folder, limit_bytes, grace_s);
         if (removed)
-                log_info(LOG,
-                         "%s: %llu KiB are removed to keep %llu MiB (--cache-size, --client-cache)",
-                         folder, (unsigned long long)removed >> 10,
-                         (unsigned long long)limit_bytes >> 20);
+                log_info(
+                        LOG,
+                        "%s: %llu KiB are removed to keep %llu MiB (--cache-size, --client-cache, --upload-cache)",
+                        folder, (unsigned long long)removed >> 10,
+                        (unsigned long long)limit_bytes >> 20);
 }
 
 /* A trim of all clients' folders. */
 struct trimming {
         const struct config_options *options;
         const char *clients, *folder;
+        bool uploads;
         unsigned grace_s;
 };
+
+static uint64_t uploads_bytes(const struct config_options *o)
+{
+        return config_option_number(o, CONFIG_upload_cache) << 20;
+}
 
 static void trim_client(void *user, const char *name)
 {
@@ -107,7 +139,10 @@ static void trim_client(void *user, const char *name)
         char one[PATH_MAX + NAME_MAX + 2];
         snprintf(one, sizeof(one), "%s/%s", t->folder, name);
         if (name[0] != '.')
-                trim(one, client_cache_bytes(t->options, t->clients, name), t->grace_s);
+                trim(one,
+                     t->uploads ? uploads_bytes(t->options)
+                                : client_cache_bytes(t->options, t->clients, name),
+                     t->grace_s);
 }
 
 void caches_trim(const struct config_options *o, const char *clients, const char *owner,
@@ -115,18 +150,27 @@ void caches_trim(const struct config_options *o, const char *clients, const char
 {
         char folder[PATH_MAX];
         uint64_t limit = client_cache_bytes(o, clients, owner ? owner : "");
-        struct trimming all = { o, clients, folder, grace_s };
+        struct trimming all = { o, clients, folder, false, grace_s };
         if ((!owner || !*owner) && base_folder(o, folder))
                 trim(folder, limit, grace_s);
         if (drivers_folder(o, owner ? owner : "", folder))
                 trim(folder, limit, grace_s);
         if (!owner && clients_folder(o, folder))
                 (void)folder_names(folder, trim_client, &all);
+        all.uploads = true;
+        if (!owner && uploads_folder(o, "", folder))
+                (void)folder_names(folder, trim_client, &all);
+        else if (owner && *owner && uploads_folder(o, owner, folder))
+                trim(folder, uploads_bytes(o), grace_s);
 }
 
 bool caches_are_over(const struct config_options *o, const char *owner, uint64_t limit_bytes)
 {
         char folder[PATH_MAX];
+        uint64_t uploads = limit_bytes + uploads_bytes(o);
+        if (*owner && uploads_folder(o, owner, folder) &&
+            tree_measure(folder, uploads, FILE_LEAST) > uploads)
+                return true;
         return (!*owner && base_folder(o, folder) &&
                 tree_measure(folder, limit_bytes, FILE_LEAST) > limit_bytes) ||
                (drivers_folder(o, owner, folder) &&

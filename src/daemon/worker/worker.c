@@ -49,7 +49,7 @@ struct worker {
         int ended_fd;                /* os/wakeup.h: set when the session is over */
         atomic_bool ended;           /* the same, for the thread that was woken */
         char why[128];               /* the session's end, once it has ended */
-        char cache[PATH_MAX];        /* the folder of compiled programs; "": none */
+        struct caches caches;
 };
 
 /* Redirect stdout, which kernels print to, into a pipe. Returns the pipe's reading end, or -1. */
@@ -105,12 +105,17 @@ static void hand_over(int refusals)
 }
 
 bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,
-                    char cache[PATH_MAX], int *ret_refusals)
+                    struct caches *ret_caches, int *ret_refusals)
 {
         struct user user;
         bool known = user_lay_aside(&user, o, scratch_dir);
-        caches_use(o, owner, scratch_dir, cache);
-        return known && sandbox_enter(&user, o, scratch_dir, *cache ? cache : NULL, ret_refusals);
+        caches_use(o, owner, scratch_dir, ret_caches);
+        const struct sandbox_folders folders = {
+                .scratch = scratch_dir,
+                .programs = *ret_caches->programs ? ret_caches->programs : NULL,
+                .uploads = *ret_caches->uploads ? ret_caches->uploads : NULL,
+        };
+        return known && sandbox_enter(&user, o, &folders, ret_refusals);
 }
 
 /* Send a message; wait for room if the supervisor takes some time to receive the ones before. Errors as
@@ -185,7 +190,8 @@ static int open_backend(struct worker *w, const struct config_options *o, const 
                 .backend = backend_find(config_option_text(o, CONFIG_backend)),
                 .limits = engine_limits_of(o),
                 .scratch_dir = scratch_dir,
-                .cache_dir = *w->cache ? w->cache : NULL,
+                .cache_dir = *w->caches.programs ? w->caches.programs : NULL,
+                .upload_dir = *w->caches.uploads ? w->caches.uploads : NULL,
                 .local_path = w->local_path,
                 .connect = dialling_connect,
                 .identity = w->identity,
@@ -475,7 +481,7 @@ int worker_main(const struct config_options *o, const char *scratch_dir, const c
         signals_ignore_pipe(); /* standard error is the supervisor's socket, which may be gone */
         lifetime_of_supervisor();
         int refusals;
-        if (!worker_shut_in(o, scratch_dir, owner, w.cache, &refusals)) {
+        if (!worker_shut_in(o, scratch_dir, owner, &w.caches, &refusals)) {
                 send_text(CONTROL_FAILED, "this server can't shut its sessions in; see its log");
                 return 1;
         }

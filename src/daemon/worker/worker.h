@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "config/options.h"
+#include "daemon/upkeep/caches.h"
 
 /* Exit status. */
 enum {
@@ -16,10 +17,10 @@ enum {
 };
 
 /* Enter the worker's sandbox. The process calls this first, while it has one thread, and is a
- * worker from then on. `cache` gets the folder of compiled programs for `owner`; "": none.
+ * worker from then on. `ret_caches` gets the folders of `owner`.
  * `ret_refusals` as of sandbox_enter. False: it is not possible, and the log says why. */
 bool worker_shut_in(const struct config_options *o, const char *scratch_dir, const char *owner,
-                    char cache[PATH_MAX], int *ret_refusals);
+                    struct caches *ret_caches, int *ret_refusals);
 
 /* Run the worker until the session or the supervisor has ended. Returns the process's exit
  * status. `owner`: the owner of its compile caches (gate.h). */
