@@ -8,6 +8,7 @@
 #include "config/servers.h"
 #include "config/variables.h"
 #include "core/command/ahead.h"
+#include "core/command/upload.h"
 #include "core/device.h"
 #include "core/device_place.h"
 #include "core/link/availability.h"
@@ -359,11 +360,14 @@ bool client_has_platform(struct client *c)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-static void init_locks(struct client *c)
+static void init_locks(struct client *c) LOCK_UNCHECKED
 {
         lock_init(&c->lock);
         condition_init(&c->wait.changed);
         condition_init(&c->progress.cond);
+        lock_init(&c->transfers.uploads.lock);
+        condition_init(&c->transfers.uploads.unread);
+        condition_init(&c->transfers.uploads.work);
 }
 
 int client_new(const struct client_params *params, struct client **ret) LOCK_UNCHECKED
@@ -393,6 +397,8 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         list_init(&c->events.followers);
         list_init(&c->transfers.host_copies);
         list_init(&c->transfers.outgoing);
+        list_init(&c->transfers.uploads.all);
+        c->transfers.uploads.mode = params->uploads;
         list_init(&c->sessions.retired);
         list_init(&c->found.all);
         init_locks(c);
@@ -435,6 +441,9 @@ static void destroy(struct client *c, bool after_fork) LOCK_UNCHECKED
         if (c->specs.own)
                 config_servers_free(c->specs.own, c->specs.own_count);
         if (!after_fork) {
+                condition_fini(&c->transfers.uploads.work);
+                condition_fini(&c->transfers.uploads.unread);
+                lock_fini(&c->transfers.uploads.lock);
                 condition_fini(&c->progress.cond);
                 condition_fini(&c->wait.changed);
                 lock_fini(&c->lock);
@@ -449,6 +458,7 @@ struct client *client_free(struct client *c)
         found_end(c);
         client_lock(c);
         c->closing = true;
+        uploads_stop(c);
         progress_stop(c);
         servers_close(c, false);
         client_unlock(c);
@@ -487,6 +497,7 @@ static void fork_child(void) LOCK_UNCHECKED
         recorder_forget();
         if (global) {
                 progress_forget(global);
+                uploads_forget(global);
                 found_abandon(global);
                 for (unsigned i = 0; i < global->server_count; i++)
                         server_abandon(global->servers[i]);
@@ -534,6 +545,7 @@ struct client *client_get(void)
                         .watchers_fail = on_loss == CONFIG_WAIT_AUTO,
                         .managed_svm = config_number(CONFIG_svm) != 0,
                         .svm_writes = (enum svm_writes)config_number(CONFIG_usm_writes),
+                        .uploads = (unsigned)config_number(CONFIG_client_upload_cache),
                         .finish_ahead = config_number(CONFIG_finish) != 0,
                         .finish_ahead_ns = config_number(CONFIG_finish_ahead) * 1000000,
                         .devices = config_text(CONFIG_client_devices),
@@ -568,6 +580,7 @@ __attribute__((destructor)) static void client_exit(void)
         profile_write(c);
         stats_write(c);
         tracing_write(c);
+        uploads_stop(c);
         progress_stop(c);
         /* Warnings of in-process servers that the others have gone are of no interest now. */
         log_threshold = LOG_ERROR;

@@ -1,8 +1,9 @@
 /* The client: every server, the platform, and the one lock.
  *
- * Lock order: the client lock is the only one; no other lock is taken under it. Application
- * callbacks run without it, on the progress thread. The thread that waits also receives
- * (client_wait), so no other thread is involved in a command. */
+ * Lock order: the client lock is the only one but for a leaf, which guards the threads that read the
+ * bytes of an upload (command/upload.c). Application callbacks run without the lock, on the progress
+ * thread. The thread that waits also receives (client_wait), so no other thread is involved in a
+ * command. */
 #ifndef SPANCL_CORE_CLIENT_H
 #define SPANCL_CORE_CLIENT_H
 
@@ -41,6 +42,7 @@ struct client_params {
         bool watchers_fail; /* but at once when the application watches a device (device_watch) */
         bool finish_ahead;  /* waits return early where nobody can tell (core/command/ahead.h) */
         uint64_t finish_ahead_ns; /* they are so far ahead at most; 0: some round trips */
+        unsigned uploads;         /* enum upload_mode */
         bool managed_svm;         /* allocations of clSVMAlloc have views (core/memory/view.h) */
         enum svm_writes svm_writes;
         const char *sources;     /* of further servers, as SPANCL_DISCOVERY; NULL: none */

@@ -24,7 +24,7 @@ static bool must_pump(const struct client *c) REQUIRES(client_held)
 {
         if (c->wait.waiters || c->wait.pumping)
                 return false;
-        if (c->progress.interests)
+        if (c->progress.interests || !list_empty(&c->transfers.uploads.all))
                 return true;
         for (unsigned i = 0; i < c->server_count; i++)
                 if ((c->servers[i]->state == SERVER_UP && c->servers[i]->sending.backlog) ||

@@ -11,6 +11,8 @@
 #include "os/condition.h"
 #include "os/thread.h"
 
+enum { UPLOADS_THREADS = 4 };
+
 /* The fields that one file owns stand together. */
 struct client {
         /* client.c */
@@ -124,6 +126,21 @@ struct client {
                 struct list outgoing;    /* struct outgoing, all */
                 struct list host_copies; /* struct host_copy that are to be made */
                 uint64_t moving;         /* bytes that go to all servers and come from them */
+                /* command/upload.c */
+                struct {
+                        unsigned mode;           /* enum upload_mode */
+                        struct list all;         /* struct upload */
+                        struct lock lock;        /* a leaf; guards upload.readers */
+                        struct condition unread, /* of `lock`: no thread reads an upload's bytes */
+                                work;            /* of the client's: there is something to hash */
+                        thread_id threads[UPLOADS_THREADS];
+                        unsigned thread_count;
+                        bool stop;
+                        uint64_t
+                                rate; /* at which one thread hashes, in bytes per second; 0: not known */
+                        uint64_t misses; /* chunks in a row that servers lacked */
+                        uint64_t tries;  /* writes since these were too many */
+                } uploads;
         } transfers GUARDED_BY(client_held);
 
         /* memory/migration.c */

@@ -195,6 +195,7 @@ static void opened_as(const struct dial_reply *reply, struct io_connect *at)
         at->received_ns = reply->received_ns;
         at->remote_ns = reply->time_ns;
         at->described = reply->features & FEATURE_DESCRIPTION;
+        at->uploads = reply->features & FEATURE_UPLOADS;
 }
 
 /* The connection ends with the address that it has. */
@@ -332,6 +333,12 @@ static const char *loop_reached(void *user, const struct io_link *l)
 {
         (void)user;
         return *l->reached ? l->reached : NULL;
+}
+
+static uint64_t loop_rate(void *user, const struct io_link *l)
+{
+        (void)user;
+        return l->local ? UINT64_MAX : link_rate(&l->lanes.links[l->lanes.links[1].conn ? 1 : 0]);
 }
 
 static int loop_attach(void *user, struct io_link *l, unsigned lane)
@@ -842,6 +849,7 @@ const struct client_io client_io_loop = {
         .wake = loop_wake,
         .close = loop_close,
         .reached = loop_reached,
+        .rate = loop_rate,
         .arena = loop_arena,
         .random = loop_random,
         .output = loop_output,

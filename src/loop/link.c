@@ -69,6 +69,16 @@ void link_pack(struct link *l, uint64_t features, enum compression_mode mode)
         session_lane_small(l->session, l->lane, compression_small(&l->packer->compression));
 }
 
+uint64_t link_rate(const struct link *l)
+{
+        if (!l->conn || l->doomed)
+                return 0;
+        if (!own_address_may_go(l->conn))
+                return UINT64_MAX;
+        const struct compression *p = l->packer ? &l->packer->compression : NULL;
+        return p && p->blocked ? p->rate : conn_rate(l->conn);
+}
+
 bool link_busy(const struct link *l)
 {
         return l->sending || l->receiving;

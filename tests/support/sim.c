@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "core/command/upload.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
 #include "core/progress.h"
@@ -194,6 +195,8 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .watchers_fail = params->watchers_fail,
                                                       .finish_ahead = params->finish_ahead,
                                                       .svm_writes = params->svm_writes,
+                                                      .uploads = params->uploads ? UPLOAD_ON
+                                                                                 : UPLOAD_OFF,
                                                       .answer_ns = sim->params.answer_ns },
                              &sim->client) == 0);
         return sim;

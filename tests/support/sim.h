@@ -34,6 +34,8 @@ struct sim_params {
         uint64_t reconnect_ns, wait_ns, idle_ns, answer_ns; /* servers have the last one, too */
         bool watchers_fail, finish_ahead;
         unsigned svm_writes; /* enum svm_writes */
+        const char *
+                uploads; /* folder where the servers keep chunks of writes (engine/transfer/upload.h); NULL: none */
         /* In `cut_chance` of a thousand moments, and `cuts` times in all, the client's
          * connections with a server are cut. */
         unsigned cut_chance, cuts;

@@ -42,6 +42,7 @@ static int exchange_hellos(struct sim *sim, struct io_connect *at, struct sim_se
         sim->now += rng_range(&sim->rng, 1, sim->delay_ns + 1);
         at->received_ns = sim->now;
         at->remote_ns = reply.time_ns;
+        at->uploads = engine_takes_uploads(s->engine);
         buf_fini(&there);
         buf_fini(&back);
         return 0;

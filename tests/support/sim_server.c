@@ -143,6 +143,7 @@ static void engine_start(struct sim *sim, struct sim_server *s, const char *devi
         const struct config_options options = { .values = { [CONFIG_devices] = devices } };
         must(sim, engine_new(&(struct engine_params){ .options = &options,
                                                       .backend = &backend_reference,
+                                                      .upload_dir = sim->params.uploads,
                                                       .ops = &engine_ops,
                                                       .user = s,
                                                       .single_threaded = true },

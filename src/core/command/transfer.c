@@ -7,6 +7,7 @@
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
 #include "core/command/queue.h"
+#include "core/command/upload.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
 #include "core/memory/image.h"
@@ -50,6 +51,8 @@ struct incoming {
 
 struct outgoing {
         struct session_bulk bulk;
+        struct upload *upload; /* NULL: all bytes are sent */
+        bool whole;            /* all bytes are to be sent */
         struct client *client;
         struct list link; /* the client's */
         struct host_box from;
@@ -65,6 +68,11 @@ static const void *outgoing_at(struct session_bulk *b, uint64_t offset, size_t *
         return box_at(&container_of(b, struct outgoing, bulk)->from, offset, ret_len);
 }
 
+static uint64_t outgoing_lacks(const struct session_bulk *b, uint64_t offset, uint64_t *ret_end)
+{
+        return upload_lacks(container_of(b, const struct outgoing, bulk)->upload, offset, ret_end);
+}
+
 /* Does a transfer go over the wide lanes? Lane 1 of every server is for threads that wait. A
  * transfer leaves it alone if no thread waits for its bytes (`aside`), or if enough bytes are on
  * their way already. */
@@ -77,6 +85,7 @@ static bool goes_wide(const struct client *c, uint64_t size, bool aside) REQUIRE
 static void outgoing_done(struct session_bulk *b, int status) REQUIRES(client_held)
 {
         struct outgoing *o = container_of(b, struct outgoing, bulk);
+        o->upload = upload_free(o->upload);
         o->client->transfers.moving -= o->bulk.total;
         if (o->sent) {
                 *o->sent = (struct sent){ true, status };
@@ -123,7 +132,13 @@ static void outgoing_start(struct outgoing *o, struct server *s, struct session 
         REQUIRES(client_held)
 {
         server_want_bulk(s, o->bulk.total);
-        int r = session_bulk_send(session, &o->bulk, o->bulk.total);
+        if (!o->whole && upload_pays(s, o->bulk.total))
+                o->upload = upload_new(s, &o->bulk);
+        if (o->upload) {
+                o->bulk.lacks = outgoing_lacks;
+                upload_start(o->upload);
+        }
+        int r = session_bulk_send(session, &o->bulk, o->upload ? 0 : o->bulk.total);
         s->sending.fresh_bulk |= session_bulk_pending(session);
         if (r == 0)
                 return;
@@ -196,10 +211,11 @@ int transfer_send(struct command *m, struct host_box from, cl_mem keep, struct s
 }
 
 /* From now on the bytes are in memory of its own. */
-static void outgoing_detach(struct outgoing *o, struct server *s)
+static void outgoing_detach(struct outgoing *o, struct server *s) REQUIRES(client_held)
 {
         size_t len, size = host_size(&o->from);
         o->sent = NULL;
+        upload_pause(o->upload);
         o->copy = mem_alloc(size);
         if (!o->copy) {
                 s->lost_status = SP_E_NOMEM; /* nothing is sent any more */
@@ -210,6 +226,7 @@ static void outgoing_detach(struct outgoing *o, struct server *s)
                 memcpy(o->copy + at, from, len);
         }
         o->from = host_bytes(o->copy, size);
+        upload_go_on(o->upload);
 }
 
 struct sending {
@@ -231,7 +248,7 @@ static bool waits_for_end(const struct enqueue *q)
 }
 
 /* The write goes on without the call. */
-static void let_go(struct command *m, const struct sent *sent)
+static void let_go(struct command *m, const struct sent *sent) REQUIRES(client_held)
 {
         m->queue->last_event = m->id;
         list_each(o, &m->client->transfers.outgoing, struct outgoing, link)
@@ -692,6 +709,7 @@ int transfer_reroute_host(struct server *to, cl_mem root, struct range part, uin
         struct outgoing *o = outgoing_new_part(root, part, id);
         if (!o)
                 return SP_E_NOMEM;
+        o->whole = true; /* the command may have ended meanwhile */
         int r = session_send(to->session, transfer_reroute, .event = event, .transfer = id);
         if (r < 0)
                 outgoing_done(&o->bulk, r);

@@ -35,6 +35,7 @@ struct io_connect {
         char local_path[WIRE_LOCAL_PATH_MAX +
                         1];   /* where servers of its host reach it; "": nowhere */
         struct io_link *link; /* status 0: to be closed with `close`; but NULL if `described` */
+        bool uploads;         /* the server takes upload_offer */
         bool described;       /* there is no session; the server has given the following: */
         struct hello_devices devices; /* the caller frees it */
         /* Client's clock when hello left and the answer came; the server's clock in between. */
@@ -117,6 +118,10 @@ struct client_io {
         /* The address that lane 0 has reached, as transport/address.h writes it, with numbers instead of a
          * name. Lives as the link does. NULL: not known. May be NULL. */
         const char *(*reached)(void *user, const struct io_link *l);
+
+        /* The bytes per second that the link's connection takes; 0: not known yet; UINT64_MAX: it stays within
+         * this host. May be NULL. */
+        uint64_t (*rate)(void *user, const struct io_link *l);
 
         /* Describe the connections for a person: transport, encryption, lanes, compression. NULL: not known. */
         void (*describe)(void *user, const struct io_link *l, char *ret, size_t size);

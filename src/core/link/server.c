@@ -9,6 +9,7 @@
 #include "core/client.h"
 #include "core/command/event.h"
 #include "core/command/transfer.h"
+#include "core/command/upload.h"
 #include "core/context.h"
 #include "core/device.h"
 #include "core/link/described.h"
@@ -239,6 +240,7 @@ static const struct wire_handlers handlers = {
         .trace = on_trace,
         .event_done = on_event_done,
         .transfer_cut = transfer_cut,
+        .upload_answer = upload_answered,
         .transfer_orphaned = migration_orphaned,
         .peer_lost = peers_lost,
         .peer_direct = peers_direct,
@@ -546,6 +548,7 @@ void server_connected(struct server *s, struct io_connect *at, struct request *q
         }
         memcpy(s->identity, at->identity, sizeof(s->identity));
         memcpy(s->local_path, at->local_path, sizeof(s->local_path));
+        s->transfers.uploads = at->uploads;
         s->sending.last_traffic = at->received_ns;
         clock_take(s, at->sent_ns, at->received_ns, at->remote_ns);
         if (at->described) {

@@ -110,6 +110,7 @@ struct server {
 
         /* command/transfer.c */
         struct {
+                bool uploads; /* it has a store of what this client has sent (FEATURE_UPLOADS) */
                 size_t small_incoming; /* reads whose bytes come behind messages */
                 uint8_t sink[4096];    /* for bytes that nobody wants any more */
         } transfers;
