@@ -190,6 +190,26 @@ TEST(a_client_that_does_not_wait_for_the_answer_gets_what_it_sent)
         end(w);
 }
 
+TEST(chunks_without_names_are_sent_after_the_others)
+{
+        struct world *w = upload_world(true);
+        uint8_t names[COUNT][NAME];
+        upload(w, 1, 1);
+        struct data *d = begin_write(w, EVENT(3), 0, 1, names, 0);
+        send(w, 0, upload_offer, .transfer = EVENT(3), .names = bytes_of(names, (size_t)2 * NAME));
+        world_run(w);
+        assert_int_equal(w->nodes[0].uploads, 2);
+        assert_int_equal(w->nodes[0].uploads_held, 3);
+        session_bulk_ready(w->nodes[0].client, &d->bulk, SIZE);
+        world_run(w);
+        assert_int_equal(status_of(w, 0, EVENT(3)), CL_SUCCESS);
+        assert_true(d->acked);
+        struct data *got = read_buffer(w, 0, QUEUE(1), EVENT(4), BUFFER(1), SIZE);
+        world_run(w);
+        expect_same(d, got);
+        end(w);
+}
+
 /* Offer after a write, as the client of each case does, and check that its session has ended. */
 static void expect_end(uint64_t transfer, uint64_t first, size_t name_bytes, unsigned times)
 {
@@ -259,6 +279,7 @@ int main(void)
                 cmocka_unit_test(a_chunk_that_is_damaged_comes_again),
                 cmocka_unit_test(a_chunk_under_a_false_name_is_not_stored),
                 cmocka_unit_test(a_client_that_does_not_wait_for_the_answer_gets_what_it_sent),
+                cmocka_unit_test(chunks_without_names_are_sent_after_the_others),
                 cmocka_unit_test(offers_out_of_place_end_the_session),
                 cmocka_unit_test(without_a_store_an_offer_ends_the_session),
                 cmocka_unit_test(a_write_that_failed_stores_nothing),
