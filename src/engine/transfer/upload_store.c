@@ -217,4 +217,7 @@ void upload_store_put(struct upload_store *s, const struct upload_name *name, st
         log_info(LOG, "can't write to %s: %s", s->folder, strerror(errno));
         if (fd >= 0)
                 file_unlink(temp);
+        lock_take(&s->lock);
+        s->limit = 0; /* the disk is full or broken: nothing more is tried in this session */
+        lock_release(&s->lock);
 }
