@@ -318,6 +318,11 @@ void uploads_stop(struct client *c) LOCK_UNCHECKED
 
 void uploads_forget(struct client *c)
 {
+        list_each(u, &c->transfers.uploads.all, struct upload, link)
+        {
+                u->readers = 0;
+                u->paused = true;
+        }
         c->transfers.uploads.thread_count = 0;
         c->transfers.uploads.stop = true;
 }

@@ -38,7 +38,7 @@ int upload_answered(void *user, const struct wire_upload_answer *m) REQUIRES(cli
 
 /* End the threads. Releases the lock meanwhile. */
 void uploads_stop(struct client *c) REQUIRES(client_held);
-/* The child of a fork has none of these threads. */
+/* The child of a fork has none of these threads: nothing waits for them. */
 void uploads_forget(struct client *c) REQUIRES(client_held);
 
 #endif
