@@ -338,7 +338,12 @@ static const char *loop_reached(void *user, const struct io_link *l)
 static uint64_t loop_rate(void *user, const struct io_link *l)
 {
         (void)user;
-        return l->local ? UINT64_MAX : link_rate(&l->lanes.links[l->lanes.links[1].conn ? 1 : 0]);
+        uint64_t first = link_rate(&l->lanes.links[l->lanes.links[1].conn ? 1 : 0]), wide = 0;
+        if (l->local || first == UINT64_MAX)
+                return UINT64_MAX;
+        for (unsigned lane = 2; lane < SESSION_LANES; lane++) /* these share large transfers */
+                wide += link_rate(&l->lanes.links[lane]);
+        return wide > first ? wide : first;
 }
 
 static int loop_attach(void *user, struct io_link *l, unsigned lane)

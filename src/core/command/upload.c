@@ -11,11 +11,15 @@
 
 enum {
         CHUNK = WIRE_UPLOAD_CHUNK,
-        OFFER_CHUNKS = 16, /* named by one message, while there are so many more */
+        OFFER_CHUNKS = 16,  /* named by one message, while there are so many more */
+        AHEAD_CHUNKS = 128, /* hashed ahead of the answers: the link may turn out to be fast */
         /* After so many chunks in a row that the server lacked, only each MISS_EACH-th write is tried. */
         MISSES_MAX = 4096,
         MISS_EACH = 16,
         FEW_CORES = 4,
+        /* A link that takes more than this part of what one thread hashes gains little, and the server
+         * would write all that comes to its disk. */
+        LINK_SHARE = 2,
 };
 static_assert((int)WIRE_UPLOAD_NAME == (int)BLAKE2B_SIZE, "names are digests");
 
@@ -23,7 +27,7 @@ struct upload {
         struct list link; /* the client's, all */
         struct server *server;
         struct session_bulk *bulk; /* NULL: it is freed, when no thread has it any more */
-        size_t count;              /* of chunks */
+        size_t count;              /* of chunks that are named; those after them are sent */
         size_t next;               /* the first that no thread has hashed or hashes */
         size_t offered, answered;  /* chunks before these */
         uint8_t (*names)[BLAKE2B_SIZE];
@@ -41,6 +45,15 @@ static size_t chunk_size(const struct session_bulk *b, size_t chunk)
 
 /* ---- whether ---------------------------------------------------------------------------------- */
 
+/* False also if nothing is known of the link or of this host yet. */
+static bool is_fast(struct server *s) REQUIRES(client_held)
+{
+        struct client *c = s->client;
+        uint64_t hashed = c->transfers.uploads.rate;
+        uint64_t rate = s->link && c->io->rate ? c->io->rate(c->io_user, s->link) : 0;
+        return rate == UINT64_MAX || (hashed && rate > hashed / LINK_SHARE);
+}
+
 bool upload_pays(struct server *s, uint64_t size)
 {
         struct client *c = s->client;
@@ -48,10 +61,7 @@ bool upload_pays(struct server *s, uint64_t size)
                 return false;
         if (c->transfers.uploads.mode == UPLOAD_ON)
                 return true;
-        uint64_t rate = s->link && c->io->rate ? c->io->rate(c->io_user, s->link) : 0;
-        /* Nothing is known of the link or of this host before the first: it is tried. */
-        if (rate &&
-            (rate == UINT64_MAX || (c->transfers.uploads.rate && rate > c->transfers.uploads.rate)))
+        if (is_fast(s))
                 return false;
         return c->transfers.uploads.misses < MISSES_MAX ||
                ++c->transfers.uploads.tries % MISS_EACH == 0;
@@ -63,24 +73,6 @@ static void upload_delete(struct upload *u)
         mem_free(u->hashed);
         mem_free(u->has);
         mem_free(u);
-}
-
-struct upload *upload_new(struct server *s, struct session_bulk *b)
-{
-        struct upload *u = mem_zalloc(sizeof(*u));
-        if (!u)
-                return NULL;
-        list_init(&u->link);
-        u->server = s;
-        u->bulk = b;
-        u->count = (size_t)((b->total - 1) / CHUNK + 1);
-        u->names = mem_alloc(u->count * sizeof(*u->names));
-        u->hashed = mem_zalloc(u->count * sizeof(*u->hashed));
-        u->has = mem_zalloc(u->count * sizeof(*u->has));
-        if (u->names && u->hashed && u->has)
-                return u;
-        upload_delete(u);
-        return NULL;
 }
 
 /* ---- names ------------------------------------------------------------------------------------ */
@@ -174,7 +166,7 @@ static struct upload *next_upload(struct client *c) REQUIRES(client_held)
 {
         list_each(u, &c->transfers.uploads.all, struct upload, link)
         {
-                if (u->next < u->count && !u->paused)
+                if (u->next < u->count && u->next < u->answered + AHEAD_CHUNKS && !u->paused)
                         return u;
         }
         return NULL;
@@ -208,14 +200,29 @@ static bool start_threads(struct client *c) REQUIRES(client_held)
         return c->transfers.uploads.thread_count != 0;
 }
 
+struct upload *upload_new(struct server *s, struct session_bulk *b)
+{
+        bool hashes = !s->client->io->threads || start_threads(s->client);
+        struct upload *u = hashes ? mem_zalloc(sizeof(*u)) : NULL;
+        if (!u)
+                return NULL;
+        list_init(&u->link);
+        u->server = s;
+        u->bulk = b;
+        u->count = (size_t)((b->total - 1) / CHUNK + 1);
+        u->names = mem_alloc(u->count * sizeof(*u->names));
+        u->hashed = mem_zalloc(u->count * sizeof(*u->hashed));
+        u->has = mem_zalloc(u->count * sizeof(*u->has));
+        if (u->names && u->hashed && u->has)
+                return u;
+        upload_delete(u);
+        return NULL;
+}
+
 void upload_start(struct upload *u)
 {
         struct client *c = u->server->client;
         list_append(&c->transfers.uploads.all, &u->link);
-        if (c->io->threads && !start_threads(c)) {
-                u->server->lost_status = SP_E_NOMEM;
-                return;
-        }
         if (c->io->threads) {
                 condition_broadcast(&c->transfers.uploads.work);
                 progress_wake(c); /* for the answers, if no thread waits */
@@ -237,7 +244,7 @@ uint64_t upload_lacks(const struct upload *u, uint64_t offset, uint64_t *ret_end
         begin = begin < offset ? offset : begin;
         while (chunk < u->answered && !u->has[chunk])
                 chunk++;
-        *ret_end = (uint64_t)chunk * CHUNK;
+        *ret_end = chunk >= u->count ? u->bulk->total : (uint64_t)chunk * CHUNK;
         return begin < u->bulk->total ? begin : u->bulk->total;
 }
 
@@ -256,9 +263,13 @@ int upload_answered(void *user, const struct wire_upload_answer *m)
                         u->has[u->answered++] = has;
                         c->transfers.uploads.misses = has ? 0 : c->transfers.uploads.misses + 1;
                 }
-                uint64_t ready = (uint64_t)u->answered * CHUNK;
+                if (c->transfers.uploads.mode == UPLOAD_AUTO && u->offered < u->count && is_fast(s))
+                        u->count = u->offered;
+                condition_broadcast(&c->transfers.uploads.work);
                 struct session_bulk *b = u->bulk;
-                session_bulk_ready(s->session, b, ready < b->total ? ready : b->total);
+                session_bulk_ready(s->session, b,
+                                   u->answered == u->count ? b->total
+                                                           : (uint64_t)u->answered * CHUNK);
                 s->sending.fresh_bulk |= session_bulk_pending(s->session);
                 return 0;
         }
