@@ -1,5 +1,5 @@
 /* Writes: the pages that this process has written since it asked last. The kernel notes them
- * (userfaultfd with asynchronous write protection, and PAGEMAP_SCAN: Linux 6.7). So a first write
+ * (userfaultfd with asynchronous write protection, and PAGEMAP_SCAN: Linux 6.7, used from 6.15 on). So a first write
  * takes a page fault that the kernel handles alone, and system calls may write there, too.
  *
  * Older kernels, containers whose seccomp filter refuses the system call, and emulators have no
