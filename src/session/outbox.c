@@ -17,6 +17,12 @@ static size_t end_of(const struct outbox *o)
         return o->buf.size + o->lent_size;
 }
 
+/* The message that begins at `offset`. */
+static const uint8_t *message_at(const struct outbox *o, size_t offset)
+{
+        return outbox_piece(o, offset, WIRE_HEADER_SIZE).data;
+}
+
 /* Free the room of acknowledged messages once it is worth moving the rest. A frame in flight is
  * never acknowledged (outbox_acked), so it lies behind `head`. */
 static void compact(struct outbox *o)
@@ -24,8 +30,8 @@ static void compact(struct outbox *o)
         size_t head = o->head;
         if (!head || (head != end_of(o) && (head < COMPACT_MIN || head < o->buf.size / 2)))
                 return;
-        assert(head == end_of(o) || !o->lent_size);
-        buf_consume(&o->buf, head);
+        /* A message with lent bytes is the first one: all of it lies before `head`. */
+        buf_consume(&o->buf, head - o->lent_size);
         o->lent_size = 0;
         o->head = 0;
         o->at += head;
@@ -33,7 +39,7 @@ static void compact(struct outbox *o)
         o->sent -= head;
         if (o->tx.left)
                 o->tx.at -= head;
-        if (!o->buf.size && o->buf.cap > SESSION_BUFFER_KEPT)
+        if (!o->fixed && !o->buf.size && o->buf.cap > SESSION_BUFFER_KEPT)
                 buf_fini(&o->buf);
 }
 
@@ -118,7 +124,7 @@ int outbox_acked(struct outbox *o, uint64_t ack)
         if (ack > sent && sending_any(&o->tx))
                 ack = sent;
         while (o->base < ack) {
-                o->head += wire_message_size(o->buf.data + o->head);
+                o->head += wire_message_size(message_at(o, o->head));
                 o->base++;
         }
         if (o->sent_seq < o->base) {
@@ -145,7 +151,7 @@ uint64_t outbox_seal(struct outbox *o, uint64_t ack)
                 size = 0;
                 count = 0;
                 while (o->sent + size < end_of(o) && count < FRAME_COUNT_MAX) {
-                        size_t m = wire_message_size(o->buf.data + o->sent + size);
+                        size_t m = wire_message_size(message_at(o, o->sent + size));
                         if (count && size + m > FRAME_DATA_TARGET)
                                 break;
                         size += m;

@@ -25,6 +25,7 @@ struct outbox {
          * byte at `lent_at` of the buffer. All offsets but this one count them. */
         const uint8_t *lent;
         size_t lent_at, lent_size;
+        bool fixed; /* the buffer keeps its size (session_params.out_bytes) */
 };
 
 void outbox_fini(struct outbox *o);

@@ -19,6 +19,7 @@ static int fixed_buffers(struct session *s)
                 return SP_E_NOMEM;
         s->in.cap = s->params.in_bytes;
         s->out.buf.cap = s->params.out_bytes;
+        s->out.fixed = true;
         return 0;
 }
 
@@ -130,7 +131,7 @@ size_t session_unsent(const struct session *s)
 
 void session_trim(struct session *s)
 {
-        if (s->in_head == s->in.size) {
+        if (!s->params.in_bytes && s->in_head == s->in.size) {
                 buf_fini(&s->in);
                 s->in_head = 0;
         }
