@@ -59,8 +59,9 @@ static void *kernel_value(uint32_t in, uint32_t key, size_t size, size_t *max)
         if (in != INFO_KERNEL_ARG || !k->args || k->args > NANO_ARGS)
                 return NULL;
         if (key == INFO_ARG_KIND)
-                return place(&k->kinds[k->args - 1], 8, max);
-        return key == INFO_ARG_SIZE ? place(&k->sizes[k->args - 1], 8, max) : NULL;
+                return place(&k->kinds[k->args - 1], sizeof(k->kinds[0]), max);
+        return key == INFO_ARG_SIZE ? place(&k->sizes[k->args - 1], sizeof(k->sizes[0]), max)
+                                    : NULL;
 }
 
 static void *value(void *user, uint32_t in, uint32_t key, size_t size, size_t *max)

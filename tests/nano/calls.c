@@ -334,6 +334,33 @@ static void check_large_source(void)
         expect(clReleaseProgram(p), CL_SUCCESS);
 }
 
+/* As many arguments as have room: their description takes no other's place. */
+static void check_many_args(void)
+{
+        const char *few = "__kernel void first(__global int *a) { a[0] = 1; }";
+        const char *many =
+                "__kernel void many(int a, int b, int c, int d, int e, int f, int g, int h,"
+                " int i, int j, int k, int l, int m, int n, int o, int p) {}";
+        const cl_int value = 0;
+        cl_program p[3];
+        cl_kernel k;
+        for (int i = 0; i < 3; i++) {
+                made(p[i],
+                     clCreateProgramWithSource(context, 1, i == 2 ? &many : &few, NULL, &status));
+                expect(clBuildProgram(p[i], 0, NULL, "", NULL, NULL), CL_SUCCESS);
+                if (i == 1)
+                        expect(clReleaseProgram(p[0]), CL_SUCCESS);
+        }
+        made(k, clCreateKernel(p[1], "first", &status));
+        expect(clReleaseKernel(k), CL_SUCCESS);
+        made(k, clCreateKernel(p[2], "many", &status));
+        for (cl_uint i = 0; i < 16; i++)
+                expect(clSetKernelArg(k, i, 2, &value), CL_INVALID_ARG_SIZE);
+        expect(clReleaseKernel(k), CL_SUCCESS);
+        expect(clReleaseProgram(p[1]), CL_SUCCESS);
+        expect(clReleaseProgram(p[2]), CL_SUCCESS);
+}
+
 /* More kernels than have room, and a binary that is none. */
 static void check_limits(void)
 {
@@ -449,6 +476,7 @@ int main(int argc, char **argv)
                 check_content_size();
                 check_programs();
                 check_large_source();
+                check_many_args();
                 check_limits();
                 check_binary(argv[3]);
                 expect(clReleaseCommandQueue(queue), CL_SUCCESS);
