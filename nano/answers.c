@@ -223,7 +223,10 @@ static int on_event_done(struct bytes msg)
         struct nano_transfer *t = nano_transfer_find(m.event);
         cl_event e = nano_event_find(m.event);
         const cl_int status = status_of(m.status);
-        if (status < 0 && t && t->reads) {
+        if (e && t && !t->reads) {
+                t->event = e; /* it ends when its memory is not read any more */
+                t->status = status;
+        } else if (status < 0 && t && t->reads) {
                 if (t->placed)
                         return SP_E_PROTO; /* none or all come, and they may just be written */
                 nano_transfer_end(t, status);
@@ -291,6 +294,8 @@ static int bulk_place(void *user, uint64_t transfer, uint64_t offset, bool inlin
         if (!t || !t->reads || offset > t->below || *len > t->total - offset ||
             (!inlined && offset < t->below))
                 return SP_E_PROTO;
+        if (inlined && t->placed > t->below)
+                return SP_E_PROTO; /* lane 1 would still write there when the read has ended */
         if (offset + *len > t->placed)
                 t->placed = (size_t)offset + *len;
         *ret = t->at + offset;

@@ -190,8 +190,8 @@ static const void *bulk_at(struct session_bulk *b, uint64_t offset, size_t *ret_
 
 static void bulk_done(struct session_bulk *b, int status)
 {
-        (void)status; /* the session's end fails all events */
-        b->transfer = 0;
+        struct nano_transfer *t = container_of(b, struct nano_transfer, bulk);
+        nano_transfer_end(t, status ? CL_DEVICE_NOT_AVAILABLE : t->status);
 }
 
 /* Send the bytes of a write, whose command was sent. */
@@ -233,6 +233,9 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
                 r = nano_send(buffer_write, .event = c.id, .queue = queue->object.id,
                               .flags = c.flags, .buffer = buffer->object.id, .offset = offset,
                               .size = size, .transfer = c.id, .waits = c.waits);
+        t->queue = queue;
+        if (!r && c.event && c.event->status <= 0)
+                nano_end(r = SP_E_PROTO); /* its end came before it was sent */
         if (!r)
                 r = send_bytes(t, c.id, ptr, size);
         if (!r && blocking)
@@ -325,6 +328,17 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
         return end(&c, r, false, event);
 }
 
+/* Are the bytes of all writes of the queue taken? */
+static bool all_sent(const void *queue)
+{
+        for (size_t i = 0; i < NANO_TRANSFERS; i++) {
+                const struct nano_transfer *t = &nano->transfers[i];
+                if (t->bulk.transfer && !t->reads && t->queue == queue)
+                        return false;
+        }
+        return true;
+}
+
 cl_int clFinish(cl_command_queue queue)
 {
         struct command c;
@@ -341,5 +355,8 @@ cl_int clFinish(cl_command_queue queue)
                 if (e->object.refs && e->queue == queue && e->status > 0)
                         (void)nano_event_wait(e);
         }
+        /* Those of a write that failed, too: they are lent. */
+        if (!r)
+                r = nano_until(all_sent, queue);
         return nano_status(r ? r : nano->status);
 }

@@ -80,7 +80,21 @@ void nano_event_end(cl_event e, cl_int status)
         if (e->status <= 0)
                 return;
         e->status = status;
-        nano_event_unhold(e);
+        if (nano->pumps)
+                e->over = true;
+        else
+                nano_event_unhold(e);
+}
+
+void nano_events_release(void)
+{
+        for (size_t i = 0; i < NANO_EVENTS; i++) {
+                struct _cl_event *e = &nano->events[i];
+                if (!e->object.refs || !e->over)
+                        continue;
+                e->over = false;
+                nano_event_unhold(e);
+        }
 }
 
 cl_event nano_event_find(uint64_t id)

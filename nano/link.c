@@ -55,6 +55,12 @@ static void lose(void)
                 l->pause_ms = TRY_FIRST_MS;
                 return;
         }
+        /* Connections are made again and again, but the server answers nothing on them. */
+        if (nano->config.retry_ms && l->pause_ms == TRY_MAX_MS &&
+            l->now_ms - l->lost_ms >= nano->config.retry_ms) {
+                nano_end(SP_E_LINK);
+                return;
+        }
         l->next_try_ms += l->pause_ms;
         l->pause_ms = 2 * l->pause_ms < TRY_MAX_MS ? 2 * l->pause_ms : TRY_MAX_MS;
 }
@@ -260,7 +266,16 @@ static bool move(void)
         return (nano->link.up[1] && move_lane(1)) || moved;
 }
 
-void nano_pump(bool waits)
+/* Does the application wait for the end of a command, if only by polling? */
+static bool awaits_end(void)
+{
+        for (size_t i = 0; i < NANO_EVENTS; i++)
+                if (nano->events[i].object.refs && nano->events[i].status > 0)
+                        return true;
+        return false;
+}
+
+static void pump(bool waits)
 {
         struct nano_link *l = &nano->link;
         const unsigned answer_ms = nano->config.answer_ms ? nano->config.answer_ms : ANSWER_MS;
@@ -277,7 +292,8 @@ void nano_pump(bool waits)
         if (nano->status || !l->up[0])
                 return;
         const uint64_t now_ns = l->now_ms * 1000000;
-        if (session_tick(nano->session, waits ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
+        if (session_tick(nano->session,
+                         waits || awaits_end() ? SESSION_EXPECTS_ANSWERS : SESSION_EXPECTS_NOTHING,
                          answer_ms * (uint64_t)1000000, now_ns) < 0) {
                 lose();
                 return;
@@ -285,6 +301,14 @@ void nano_pump(bool waits)
         const uint64_t deadline_ns = session_deadline(nano->session);
         const uint64_t ms = deadline_ns <= now_ns ? 0 : (deadline_ns - now_ns) / 1000000 + 1;
         wait_ms(moved || !waits ? 0 : ms);
+}
+
+void nano_pump(bool waits)
+{
+        nano->pumps = true;
+        pump(waits);
+        nano->pumps = false;
+        nano_events_release();
 }
 
 int nano_until(bool (*done)(const void *arg), const void *arg)

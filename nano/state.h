@@ -141,6 +141,7 @@ struct _cl_event {
         cl_int status;
         cl_uint type;
         bool told; /* event_done will come, so the place is kept */
+        bool over; /* it has ended, and nano_pump releases it */
 };
 
 /* Bytes on their way: a read, or a write that does not travel with the messages. */
@@ -149,7 +150,9 @@ struct nano_transfer {
         uint8_t *at;
         size_t total, below; /* of a read: bytes, and those that have come */
         size_t placed;       /* bytes below it may be written now */
-        cl_event event;      /* that has not ended; NULL: none */
+        cl_event event; /* of a read that has not ended, or of a write that the server has ended */
+        cl_int status;  /* of that write */
+        cl_command_queue queue; /* of a write */
         bool reads;
 };
 
@@ -184,6 +187,7 @@ struct nano {
         uint64_t next_id;
         struct nano_request request;
         struct info_reader reader;
+        bool pumps; /* nano_pump moves bytes, so nothing may wait */
         unsigned device_count;
         cl_program logged; /* whose build `log` is of */
         char log[NANO_LOG];
@@ -270,8 +274,9 @@ void *nano_fail(cl_int status, cl_int *errcode_ret);
 /* An event of a command that is about to be sent. NULL: none is free, nor will be. */
 cl_event nano_event_new(cl_command_queue queue, cl_uint type);
 
-/* The command has ended. */
+/* The command has ended. In nano_pump its queue is not released before nano_events_release, because that may wait. */
 void nano_event_end(cl_event e, cl_int status);
+void nano_events_release(void);
 cl_event nano_event_find(uint64_t id);
 
 /* Wait for its end. Returns its status, or CL_DEVICE_NOT_AVAILABLE. */

@@ -1,5 +1,6 @@
 /* calls HOST PORT BINARY: every call of the nano client, and its errors, over a server with PoCL. BINARY: a file with
  * a binary (binary.c); or `reference`: built-in kernels, over a server with the reference backend. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ static uint64_t arena[3000];
 #define BUILT_IN "pocl.add.i32"
 
 static unsigned failures;
+static struct posix_transport lanes;
 
 #define expect(what, wanted)                                                                    \
         do {                                                                                    \
@@ -193,6 +195,33 @@ static void check_buffers(void)
         expect(clReleaseMemObject(a), CL_SUCCESS);
         expect(clReleaseMemObject(a), CL_INVALID_MEM_OBJECT);
         expect(clReleaseMemObject(b), CL_SUCCESS);
+}
+
+/* A queue whose last command ends, while a call waits for room, is released then. `shift`: another end of the room. */
+static void check_release_in_a_wait(int shift)
+{
+        cl_command_queue own;
+        cl_mem a, b;
+        cl_event event;
+        made(a, clCreateBuffer(context, 0, 100, NULL, &status));
+        made(own, clCreateCommandQueue(context, device, 0, &status));
+        expect(clFinish(queue), CL_SUCCESS);
+        expect(clEnqueueCopyBuffer(own, a, a, 0, 10, 10, 0, NULL, &event), CL_SUCCESS);
+        expect(clReleaseEvent(event), CL_SUCCESS);
+        expect(clReleaseCommandQueue(own), CL_SUCCESS);
+        expect(clFlush(queue), CL_SUCCESS);
+        /* The client reads that the command has ended when later messages have filled its buffer. */
+        struct pollfd server = { .fd = lanes.lanes[0].fd1 - 1, .events = POLLIN };
+        expect(poll(&server, 1, -1), 1);
+        for (int i = 0; i < 300; i++) {
+                if (i < shift)
+                        expect(clEnqueueCopyBuffer(queue, a, a, 0, 10, 10, 0, NULL, NULL),
+                               CL_SUCCESS);
+                made(b, clCreateBuffer(context, 0, 100, NULL, &status));
+                expect(clReleaseMemObject(b), CL_SUCCESS);
+        }
+        expect(clFinish(queue), CL_SUCCESS);
+        expect(clReleaseMemObject(a), CL_SUCCESS);
 }
 
 static void check_content_size(void)
@@ -449,9 +478,9 @@ static void check_built_in(void)
 int main(int argc, char **argv)
 {
         const uint8_t random[32] = { (uint8_t)(uintptr_t)&argc, (uint8_t)((uintptr_t)&argc >> 8) };
-        struct posix_transport p = { .host = argc == 4 ? argv[1] : "",
-                                     .port = argc == 4 ? (unsigned)atoi(argv[2]) : 0 };
-        struct spancl_nano_transport t = posix_transport(&p);
+        lanes = (struct posix_transport){ .host = argc == 4 ? argv[1] : "",
+                                          .port = argc == 4 ? (unsigned)atoi(argv[2]) : 0 };
+        struct spancl_nano_transport t = posix_transport(&lanes);
         struct spancl_nano_config c = {
                 .transport = &t, .arena = arena, .arena_size = sizeof(arena), .random = random
         };
@@ -470,6 +499,8 @@ int main(int argc, char **argv)
         check_platform();
         check_context();
         check_buffers();
+        for (int shift = 0; shift < 6; shift++)
+                check_release_in_a_wait(shift);
         if (!strcmp(argv[3], "reference")) {
                 check_built_in();
         } else {
@@ -485,8 +516,8 @@ int main(int argc, char **argv)
         }
         spancl_nano_stop();
         expect(clFinish(queue), CL_INVALID_COMMAND_QUEUE);
-        posix_transport_close(&p);
-        p.port = 1; /* nobody listens there */
+        posix_transport_close(&lanes);
+        lanes.port = 1; /* nobody listens there */
         expect(spancl_nano_start(&c), CL_DEVICE_NOT_AVAILABLE);
         expect(strlen(spancl_nano_error()) > 0, 1);
         printf("%u failures\n", failures);
