@@ -6,14 +6,19 @@ enum {
         INNER = 64,                      /* bytes of a leaf's digest */
 };
 
-/* One word of each leaf. */
-typedef uint64_t words __attribute__((vector_size(LEAVES * sizeof(uint64_t))));
+typedef void compressor(uint64_t states[8][LEAVES], const uint8_t *p, size_t stripes,
+                        uint64_t total);
 
+/* Processors of 32 bits gain nothing from these vectors, and gcc takes minutes to compile them. */
+#if __SIZEOF_POINTER__ == 8
 /* RFC 7693, 2.6. */
 static const uint64_t iv[8] = {
         0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
         0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
 };
+
+/* One word of each leaf. */
+typedef uint64_t words __attribute__((vector_size(LEAVES * sizeof(uint64_t))));
 
 /* Macros, because vectors that are passed to functions depend on the processor. RFC 7693, 3.1. */
 #define ROTATE(x, n) ((x) >> (n) | (x) << (64 - (n)))
@@ -74,14 +79,14 @@ static inline __attribute__((always_inline)) void compress(uint64_t states[8][LE
         memcpy(states, h, sizeof(h));
 }
 
-typedef void compressor(uint64_t states[8][LEAVES], const uint8_t *p, size_t stripes,
-                        uint64_t total);
-
 static void compress_any(uint64_t states[8][LEAVES], const uint8_t *p, size_t stripes,
                          uint64_t total)
 {
         compress(states, p, stripes, total);
 }
+#else
+static compressor *const compress_any = NULL;
+#endif
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void compress_avx2(uint64_t states[8][LEAVES],
@@ -118,7 +123,8 @@ static void leaf_init(struct blake2b *b, unsigned i)
         blake2b_init_node(b, INNER, &leaf);
 }
 
-/* Give the leaves their blocks of the bytes that are less than one stripe, or little more. */
+/* Give the leaves their blocks of the bytes, which are less than one stripe, or little more, where there is a
+ * compressor. */
 static void leaves_update(struct blake2b leaves[LEAVES], struct bytes rest)
 {
         const uint8_t *p = rest.data;
@@ -128,6 +134,7 @@ static void leaves_update(struct blake2b leaves[LEAVES], struct bytes rest)
         }
 }
 
+/* `fast` NULL: there is none. */
 static void digest(struct bytes data, uint8_t ret[BLAKE2B_SIZE], compressor *fast)
 {
         struct blake2b leaves[LEAVES], root;
@@ -136,13 +143,14 @@ static void digest(struct bytes data, uint8_t ret[BLAKE2B_SIZE], compressor *fas
         const uint8_t *p = data.data;
         /* The last block of each leaf is compressed otherwise, so bytes of it are left for each. */
         const size_t kept = STRIPE - BLAKE2B_BLOCK + 1;
-        size_t stripes = data.size > kept ? (data.size - kept) / STRIPE : 0;
+        size_t stripes = fast && data.size > kept ? (data.size - kept) / STRIPE : 0;
         for (unsigned i = 0; i < LEAVES; i++) {
                 leaf_init(&leaves[i], i);
                 for (unsigned k = 0; k < 8; k++)
                         states[k][i] = leaves[i].state[k];
         }
-        fast(states, p, stripes, 0);
+        if (fast)
+                fast(states, p, stripes, 0);
         for (unsigned i = 0; i < LEAVES; i++) {
                 for (unsigned k = 0; k < 8; k++)
                         leaves[i].state[k] = states[k][i];
