@@ -4,6 +4,7 @@ units, and packaging/pocld. No systemd runs. Each function is one claim."""
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -153,6 +154,10 @@ def units_are_valid_and_need_no_editing():
         assert "--config /etc/spancl/spancld.conf" in service.read_text()
         path = next(line.split("=")[1] for line in unit.read_text().splitlines() if line.startswith("ListenStream="))
         assert f"socket={path}" in conf.read_text().splitlines()
+        # Sessions end in their time before systemd kills the service.
+        grace, patience = (int(re.search(rf"^{name}=(\d+)$", file.read_text(), re.MULTILINE)[1])
+                           for name, file in (("grace", conf), ("TimeoutStopSec", service)))
+        assert 0 < grace < patience
         for line in service.read_text().splitlines():
             if line.startswith(("User=", "Group=")):
                 assert line.endswith("=spancl")
