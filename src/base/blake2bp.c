@@ -41,8 +41,8 @@ typedef uint64_t words __attribute__((vector_size(LEAVES * sizeof(uint64_t))));
         MIX(2, 7, 8, 13, s12, s13)                                                  \
         MIX(3, 4, 9, 14, s14, s15)
 
-/* Compress whole stripes into the states of all leaves, none of which ends here. The leaves had
- * `total` bytes each before. */
+/* Compress whole stripes into the states of all leaves. No leaf ends here. Each had `total` bytes
+ * before. */
 static inline __attribute__((always_inline)) void compress(uint64_t states[8][LEAVES],
                                                            const uint8_t *p, size_t stripes,
                                                            uint64_t total)
@@ -123,8 +123,7 @@ static void leaf_init(struct blake2b *b, unsigned i)
         blake2b_init_node(b, INNER, &leaf);
 }
 
-/* Give the leaves their blocks of the bytes, which are less than one stripe, or little more, where there is a
- * compressor. */
+/* Give the leaves their blocks of the bytes: if there is a compressor, about one stripe at most. */
 static void leaves_update(struct blake2b leaves[LEAVES], struct bytes rest)
 {
         const uint8_t *p = rest.data;
@@ -141,7 +140,7 @@ static void digest(struct bytes data, uint8_t ret[BLAKE2B_SIZE], compressor *fas
         uint64_t states[8][LEAVES];
         uint8_t inner[INNER];
         const uint8_t *p = data.data;
-        /* The last block of each leaf is compressed otherwise, so bytes of it are left for each. */
+        /* The last block of each leaf is compressed differently, so the compressor leaves each leaf some bytes. */
         const size_t kept = STRIPE - BLAKE2B_BLOCK + 1;
         size_t stripes = fast && data.size > kept ? (data.size - kept) / STRIPE : 0;
         for (unsigned i = 0; i < LEAVES; i++) {
