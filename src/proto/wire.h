@@ -31,7 +31,7 @@ enum {
         WIRE_INLINE_MAX = 64 << 10,     /* bytes of bulk that may travel on lane 0 */
         WIRE_RELAY_MAX = 64 << 10,      /* in one relay_data */
         WIRE_RELAY_WINDOW = 2 << 20,
-        WIRE_UPLOAD_CHUNK = 1 << 20, /* bytes of a write that have one name */
+        WIRE_UPLOAD_CHUNK = 1 << 20, /* bytes of a chunk of a write, which has one name */
         WIRE_UPLOAD_NAME = 32,       /* bytes of that name */
         WIRE_UPLOAD_CHUNKS = 64,     /* in one message */
 };
