@@ -240,7 +240,7 @@ cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool block
                 r = send_bytes(t, c.id, ptr, size);
         if (!r && blocking)
                 r = nano_until(is_sent, &c.id);
-        /* As OpenCL has it: a blocking write that waits for others fails if they have failed. */
+        /* As OpenCL specifies: a blocking write whose wait list has failed events fails. */
         return end(&c, r, blocking && num_waits, event);
 }
 
@@ -328,7 +328,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
         return end(&c, r, false, event);
 }
 
-/* Are the bytes of all writes of the queue taken? */
+/* Has the server taken the bytes of all writes of the queue? */
 static bool all_sent(const void *queue)
 {
         for (size_t i = 0; i < NANO_TRANSFERS; i++) {
@@ -349,13 +349,13 @@ cl_int clFinish(cl_command_queue queue)
                 return status;
         int r = nano_send(marker, .event = c.id, .queue = queue->object.id, .flags = c.flags);
         (void)end(&c, r, true, NULL);
-        /* The bytes of reads may come later than the end of commands behind them. */
+        /* The bytes of reads may come after the completion of later commands. */
         for (size_t i = 0; i < NANO_EVENTS; i++) {
                 cl_event e = &nano->events[i];
                 if (e->object.refs && e->queue == queue && e->status > 0)
                         (void)nano_event_wait(e);
         }
-        /* Those of a write that failed, too: they are lent. */
+        /* Also the bytes of a failed write, because they are lent. */
         if (!r)
                 r = nano_until(all_sent, queue);
         return nano_status(r ? r : nano->status);

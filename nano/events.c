@@ -40,7 +40,7 @@ static cl_event find_free(void)
         return nano_new(nano->events, TAG_EVENT, OBJECT_EVENT);
 }
 
-/* Is a place in use that the application has no handle of? Then it will be free. */
+/* Is there a place in use for which the application has no handle? It will become free. */
 static bool will_be_free(void)
 {
         for (size_t i = 0; i < NANO_EVENTS; i++) {

@@ -12,7 +12,7 @@ int info_reader_begin(struct info_reader *r, uint64_t size)
         return size % 8 || size > WIRE_BLOB_MAX ? SP_E_PROTO : 0;
 }
 
-/* Leave the blocks that are over. */
+/* Leave the blocks that are complete. */
 static void leave(struct info_reader *r)
 {
         while (r->depth > 1 && !r->padded && !r->blocks[r->depth - 1].left)

@@ -10,7 +10,7 @@ enum { INFO_READER_DEPTH = 4 };
 struct info_reader {
         /* A block begins (INFO_DEVICE, INFO_BUILD, INFO_KERNEL, INFO_KERNEL_ARG). */
         void (*block)(void *user, uint32_t key);
-        /* A value of `size` bytes begins, in a block with the key `in`: give its place, and in *max how many bytes of it are
+        /* A value of `size` bytes begins, in a block with the key `in`: return its place, and in *max how many bytes of it are
          * wanted. NULL: none. */
         void *(*value)(void *user, uint32_t in, uint32_t key, size_t size, size_t *max);
         void *user;
@@ -19,7 +19,8 @@ struct info_reader {
                 size_t left;         /* bytes to come */
         } blocks[INFO_READER_DEPTH]; /* that have begun; the first one is the whole */
         unsigned depth;
-        size_t padded, wanted; /* bytes of the value to come, with its padding; those wanted */
+        size_t padded,
+                wanted; /* bytes of the value that have not come, with padding; bytes wanted */
         uint8_t *to;
 };
 

@@ -39,7 +39,7 @@ void nano_end(int status)
                         nano_event_end(&nano->events[i], CL_DEVICE_NOT_AVAILABLE);
 }
 
-/* The connections are lost. The next try is at once if they were of use, else after a pause. */
+/* The connections are lost. Try again at once if they carried messages, else after a pause. */
 static void lose(void)
 {
         struct nano_link *l = &nano->link;
@@ -55,7 +55,7 @@ static void lose(void)
                 l->pause_ms = TRY_FIRST_MS;
                 return;
         }
-        /* Connections are made again and again, but the server answers nothing on them. */
+        /* Connections can be made, but the server answers nothing on them. */
         if (nano->config.retry_ms && l->pause_ms == TRY_MAX_MS &&
             l->now_ms - l->lost_ms >= nano->config.retry_ms) {
                 nano_end(SP_E_LINK);

@@ -5,10 +5,10 @@
  * that needs it fails with the error that the specification names. One thread calls all functions. The transport's
  * functions and interrupts call none.
  *
- * Connections: a call that waits also sends, receives and makes lost connections again. Between calls nothing moves, so
- * a program that computes for long calls clGetEventInfo or clFlush now and then. Lost connections do not show, but
- * for the time: the session goes on, and no command runs twice. Only if the server does not have the session any
- * more, or breaks the protocol, does every further call fail, with CL_DEVICE_NOT_AVAILABLE.
+ * Connections: a call that waits also sends, receives and makes lost connections again. Between calls nothing is sent
+ * or received, so a program that computes for long calls clGetEventInfo or clFlush now and then. Lost connections
+ * only cost time: the session goes on, and no command runs twice. If the server does not have the session any more,
+ * or breaks the protocol, every further call fails with CL_DEVICE_NOT_AVAILABLE.
  *
  * Memory: the client borrows memory for the time of a call, unless its comment says otherwise. */
 #ifndef SPANCL_NANO_H
@@ -34,8 +34,8 @@ struct spancl_nano_transport {
         int (*send)(void *user, unsigned lane, const void *data, size_t size);
         /* Receive at most `size` bytes (1 at least), without waiting. Returns as send. */
         int (*receive)(void *user, unsigned lane, void *data, size_t size);
-        /* Wait until a connection has bytes to receive or room to send, but for `timeout_ms` at most; may return
-         * earlier. 0: do not wait. Returns the time in ms since some moment; it never goes back. */
+        /* Wait until a connection has bytes to receive or room to send, for `timeout_ms` at most. It may return
+         * earlier. 0: do not wait. Returns the time in ms since a fixed moment; it never decreases. */
         uint64_t (*wait)(void *user, unsigned timeout_ms);
         void *user; /* handed to each of them */
 };
@@ -43,7 +43,7 @@ struct spancl_nano_transport {
 struct spancl_nano_config {
         const struct spancl_nano_transport *transport; /* borrowed until spancl_nano_stop */
         /* Memory, 8-byte aligned, borrowed until spancl_nano_stop. The bytes that the tables leave free are the buffer of
-         * messages to the server, which has room for the largest command: SPANCL_NANO_ARENA bytes leave 2 KiB. */
+         * messages to the server. It must have room for the largest command. SPANCL_NANO_ARENA bytes leave 2 KiB. */
         void *arena;
         size_t arena_size; /* bytes */
         /* 32 random bytes, different each time. A program that knows them can take the session over. */
@@ -220,7 +220,7 @@ cl_int clRetainMemObject(cl_mem mem);
 cl_int clReleaseMemObject(cl_mem mem);
 
 /* cl_pocl_content_size: the first 8 bytes of `content_size_buffer`, little-endian, say how many bytes of `buffer` mean
- * something. A read or copy of the buffer leaves out most of the others. NULL: none says so. */
+ * something. A read or copy of the buffer leaves out most of the others. NULL: all bytes do. */
 cl_int clSetContentSizeBufferPoCL(cl_mem buffer, cl_mem content_size_buffer);
 
 /* Programs. The call sends source or binary straight from the caller's memory, such as flash, and waits until the
@@ -238,13 +238,13 @@ cl_program clCreateProgramWithBuiltInKernels(cl_context context, cl_uint num_dev
 cl_int clRetainProgram(cl_program program);
 cl_int clReleaseProgram(cl_program program);
 
-/* Build, and wait for the end. num_devices 0: for all devices of the program. With `notify` it is called before the
+/* Build, and wait for the end. num_devices 0: for all devices of the program. `notify`, if any, is called before the
  * function returns. CL_OUT_OF_HOST_MEMORY: the options, or the program's kernels, have no room. */
 cl_int clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id *devices,
                       const char *options, void (*notify)(cl_program, void *), void *user);
 
-/* CL_PROGRAM_BUILD_STATUS, and CL_PROGRAM_BUILD_LOG: the first bytes of the log of the last build of any program; for
- * others "". */
+/* CL_PROGRAM_BUILD_STATUS and CL_PROGRAM_BUILD_LOG. The log has the first bytes of the program's build log. Only the
+ * program that was built last has one; other programs have "". */
 cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program_build_info name,
                              size_t size, void *value, size_t *size_ret);
 
@@ -252,7 +252,7 @@ cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *errcode_r
 cl_int clRetainKernel(cl_kernel kernel);
 cl_int clReleaseKernel(cl_kernel kernel);
 
-/* Copies the value. CL_OUT_OF_RESOURCES: those set since the last launch have no room. */
+/* Copies the value. CL_OUT_OF_RESOURCES: the values set since the last launch do not fit. */
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value);
 
 /* Commands. Each may wait until the server has taken earlier ones. Without `blocking` the memory of a read or a write
@@ -272,7 +272,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
                               const size_t *local_size, cl_uint num_waits, const cl_event *waits,
                               cl_event *event);
 
-/* Events. clGetEventInfo does not wait, but moves what can be moved: to poll is to call it. */
+/* Events. clGetEventInfo does not wait, but sends and receives, so a program can poll with it. */
 cl_int clWaitForEvents(cl_uint num_events, const cl_event *events);
 cl_int clGetEventInfo(cl_event event, cl_event_info name, size_t size, void *value,
                       size_t *size_ret);

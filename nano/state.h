@@ -56,18 +56,18 @@
 enum {
         NANO_NAME = 32,        /* a kernel's name, with its NUL; longer ones are not found */
         NANO_DEVICE_NAME = 48, /* cut */
-        NANO_IN_BYTES = 768,   /* received messages */
+        NANO_IN_BYTES = 768,   /* of the buffer of received messages */
         NANO_OUT_MIN = 768,    /* messages to the server */
         NANO_OUT_KEPT = 256,   /* of it, for messages of the session itself */
-        NANO_HELLO_MAX = 1408, /* the largest hello_reply has less */
+        NANO_HELLO_MAX = 1408, /* the largest hello_reply is smaller */
         NANO_INLINE_MAX = 256, /* a write of so many bytes travels with the messages */
 };
 
-/* The first member of each object that the application has. */
+/* The first member of each object of the application. */
 struct object {
         uint32_t refs; /* 0: the place is free */
         uint32_t tag;
-        uint64_t id; /* by which messages name it */
+        uint64_t id; /* its name in messages */
 };
 
 enum object_tag {
@@ -156,15 +156,15 @@ struct nano_transfer {
         bool reads;
 };
 
-/* The question that is asked. */
+/* The request that waits for an answer. */
 struct nano_request {
         uint64_t id; /* 0: none */
         cl_int status;
         bool done;
         unsigned expects;   /* the id of the answer's message */
         cl_program program; /* of program_built; NULL: server_info */
-        /* The answer while it comes: its part that comes next, the kernel that is described, and whether something
-         * has no room. */
+        /* The answer while it arrives: its next part, the kernel that it describes, and whether something does not
+         * fit. */
         unsigned slot, part;
         struct described *kernel;
         bool overflow;
@@ -174,7 +174,7 @@ struct nano_link {
         bool up[2];
         bool wants_bulk; /* data for lane 1 is on its way, or was */
         uint64_t generation, now_ms, next_try_ms;
-        uint64_t lost_ms, progress; /* when, and after how many messages, they were lost */
+        uint64_t lost_ms, progress; /* when connections were lost, and after how many messages */
         unsigned pause_ms, resumed;
 };
 
@@ -208,7 +208,7 @@ extern struct nano *nano;
 
 /* ---- memory.c ---- */
 
-/* Use the arena for base/mem.h until nano_memory_close: then it has no room any more. */
+/* base/mem.h allocates from the arena until nano_memory_close; after that allocations fail. */
 void nano_memory_open(void *arena, size_t size);
 size_t nano_memory_left(void);
 size_t nano_memory_used(void);
@@ -219,7 +219,8 @@ void nano_memory_close(void);
 /* Make the first connection of lane 0. SP_E_*. */
 SP_NODISCARD int nano_link_begin(void);
 
-/* Send and receive what can be, and make connections again. `waits`: wait for that, a little. */
+/* Send and receive as much as possible, and make lost connections again. `waits`: if there is nothing to do, wait
+ * a little. */
 void nano_pump(bool waits);
 
 /* Pump until `done` or until the session has ended: then negative. */
@@ -238,7 +239,7 @@ extern const struct session_ops nano_session_ops;
 /* Begin a request, whose answer is a message with the id `expects`. Returns its number. */
 uint64_t nano_request_begin(unsigned expects, cl_program program);
 
-/* The request was sent (0), or could not be. Wait for the answer, and return its status. */
+/* `r`: the result of sending the request. Wait for the answer, and return its status. */
 cl_int nano_request_wait(int r);
 
 /* ---- objects.c ---- */

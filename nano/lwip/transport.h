@@ -16,7 +16,7 @@ struct lwip_transport {
         uint16_t port;
         /* Hand the frames that the network device has received to lwIP (netif.input). True: there were some. */
         bool (*poll)(void);
-        /* Sleep until an interrupt comes, a clock's at the latest. NULL: do not. */
+        /* Sleep until an interrupt comes; the clock's ends the sleep at the latest. NULL: do not sleep. */
         void (*sleep)(void);
         struct lwip_lane {
                 struct lwip_transport *transport;
@@ -26,7 +26,7 @@ struct lwip_transport {
         } lanes[2];
 };
 
-/* Return the four functions over *t, which starts with the members before `lanes` alone. */
+/* Return the four functions over *t. The caller sets only the members before `lanes`; the others are zero. */
 struct spancl_nano_transport lwip_transport(struct lwip_transport *t);
 
 #endif

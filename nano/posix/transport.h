@@ -15,7 +15,7 @@ struct posix_transport {
         } lanes[2];
 };
 
-/* Return the four functions over *p, which starts with host and port alone. */
+/* Return the four functions over *p. The caller sets only host and port; the other members are zero. */
 struct spancl_nano_transport posix_transport(struct posix_transport *p);
 
 /* Close the connections. */
