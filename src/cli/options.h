@@ -22,7 +22,7 @@ struct option_value {
         const char *brief; /* "-o"; NULL: it has no short form */
         const char **ret;  /* borrows the argument; the last one counts */
         bool *ret_given;   /* is set to true; not NULL: the value may be missing */
-        size_t *ret_count; /* not NULL: all count. `ret` has room for OPTIONS_REPEATED; the count is larger if there were more */
+        size_t *ret_count; /* not NULL: the option may be repeated; `ret` has OPTIONS_REPEATED places, *ret_count may be more */
 };
 
 /* The same, with options that have a value. */

@@ -1,6 +1,6 @@
-/* A fit: the run of a recording, for replays (cli/replay/replay.h). The links' own times are known: the round trip from
- * the ledger, the rate from the fastest transfer. The rest of the recorded times is a constant of the
- * command, the wait or the program. So a replay over the recorded links takes as long as the recording. No state. */
+/* A fit: a recording as the run of a replay (cli/replay/replay.h). The round trip of a link comes from the ledger, its
+ * rate from the fastest transfer. The rest of each recorded time is a constant of the command, the wait or the
+ * program. So a replay over the recorded links takes as long as the recording. No state. */
 #ifndef SPANCL_CLI_REPLAY_FIT_H
 #define SPANCL_CLI_REPLAY_FIT_H
 
@@ -14,7 +14,8 @@ struct fit {
         bool is_part;              /* records are missing: it is not the whole run */
 };
 
-/* SP_E_NOENT: the recording has no waits and commands; SP_E_LIMIT: too many threads or steps; SP_E_NOMEM. */
+/* Make the fit. SP_E_NOENT: the recording has no waits or commands; SP_E_LIMIT: too many threads or steps;
+ * SP_E_NOMEM. */
 SP_NODISCARD int fit_make(const struct recording *r, const struct ledger_file *ledger,
                           struct fit *ret);
 void fit_fini(struct fit *f);

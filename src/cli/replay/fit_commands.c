@@ -22,9 +22,8 @@ static uint64_t size_of(const struct node *n)
         return n->command ? n->command->bytes : n->move->bytes;
 }
 
-/* The time that the data of a transfer took, and perhaps a little more. 0: it is not known. A call that waits tells it:
- * it waits for the data that it reads, or for the answer to the data that it writes. `from_ns`: when the link was
- * free. */
+/* The time that the data of a transfer took, and perhaps a little more. 0: it is not known. The source is a call that
+ * waits for the data that it reads, or for the answer to the data that it writes. `from_ns`: when the link was free. */
 static uint64_t transfer_ns(const struct node *n, uint64_t trip_ns, uint64_t from_ns)
 {
         if (way_of(n) == RECORDING_UP && n->waited_ns)
@@ -81,8 +80,8 @@ static int kernels_by_begin(const void *a, const void *b)
 }
 
 /* Execute the kernels of a server on `slots` slots, at their recorded times. False: they need more. The last tenth of a
- * kernel does not count then, because clocks are measured anew now and then. `ret`: when its slot became free, for each
- * command. */
+ * kernel does not count, because the clocks are measured again now and then. `ret`: for each command, when its slot
+ * became free. */
 static bool fits(const struct fitting *f, const struct node *const *all, size_t count,
                  uint32_t slots, uint64_t *ret)
 {
@@ -141,7 +140,7 @@ static void depend(struct fitting *f, struct replay_command *m, uint32_t on)
         m->after_count++;
 }
 
-/* The command that wrote the bytes of a move: of those that its source had got, the last one that ended before. */
+/* The command that wrote the bytes of a move: of the commands of the move's source, the last one that ended before. */
 static uint32_t source_of(const struct fitting *f, const struct node *n, uint32_t i)
 {
         uint32_t best = REPLAY_NONE, server = fit_place_of(f, n->move->from);
@@ -248,7 +247,7 @@ static bool same_queue(const struct node *a, const struct node *b)
                a->queue == b->queue;
 }
 
-/* Find the command before each one in its queue. Queues whose commands ran beside each other have no order. */
+/* Find the command before each one in its queue. If commands of a queue ran at the same time, it has no order. */
 static void find_before(const struct fitting *f, const struct node **order, uint32_t *ret)
 {
         size_t count = f->node_count, end;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 enum {
-        LOOK_WAITS = 16,   /* inside of a call */
+        LOOK_WAITS = 16,   /* within a call */
         MANY_CALLS = 1000, /* of a thread */
 };
 
@@ -128,7 +128,7 @@ static void put_moves(struct fitting *f, const struct recording_call *c, uint64_
         }
 }
 
-/* In the order in which they were sent. An event completes one of them only. */
+/* Order the nodes as they were sent. An event stands for one node only. */
 static void sort_nodes(struct fitting *f)
 {
         size_t count = 0;
@@ -166,7 +166,7 @@ static void put_nodes(struct fitting *f, const struct recording_command *const *
         qsort(f->events, f->node_count, sizeof(*f->events), events_by_number);
 }
 
-/* Find from when on all kinds of records are there. Threads with few calls have lost none. */
+/* Find the time from which on no kind of record is missing. Threads with few calls have lost none. */
 static uint64_t complete_from(const struct fitting *f)
 {
         uint64_t commands = UINT64_MAX, waits = UINT64_MAX, calls = 0;

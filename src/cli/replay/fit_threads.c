@@ -13,7 +13,7 @@ static int items_by_time(const void *a, const void *b)
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* The command whose end a wait without a known command waits for: of those of the server that were sent, the one that
+/* The command for which a wait without a known command waits: of the sent commands of the server, the one that
  * ended last. */
 static uint32_t last_of(const struct fitting *f, uint32_t server, uint64_t before_ns)
 {
@@ -35,7 +35,7 @@ static uint32_t last_of(const struct fitting *f, uint32_t server, uint64_t befor
         return best;
 }
 
-/* Make a step of a wait. False: it waits for nothing that a replay has, so it is the program's own time. */
+/* Make a step of a wait. False: the replay has nothing for which it waits, so it is the program's own time. */
 static bool fit_wait(const struct fitting *f, const struct item *i, uint32_t last_sent,
                      struct replay_step *step)
 {
@@ -66,7 +66,7 @@ static bool fit_wait(const struct fitting *f, const struct item *i, uint32_t las
         case LEDGER_ANSWER:
                 if (server == REPLAY_NONE)
                         return false;
-                /* An answer that came earlier was asked for earlier, as those of several servers to a build. */
+                /* An earlier answer had an earlier request, as the answers of several servers to a build. */
                 trip = f->links[server].round_trip_ns;
                 step->action = REPLAY_ANSWER;
                 step->target = server;
@@ -127,7 +127,7 @@ static int endings_by_time(const void *a, const void *b)
         return x->ns != y->ns ? compare(x->ns, y->ns) : compare(x->step, y->step);
 }
 
-/* A thread that begins after others was made by one of them: it begins after their last step that had ended. */
+/* If a thread begins after others, one of them has made it. It begins after their last step that had ended. */
 static int join_threads(struct fitting *f, const struct replay_run *run, uint64_t begin_ns)
 {
         struct ending *endings = mem_alloc((run->step_count + 1) * sizeof(*endings));

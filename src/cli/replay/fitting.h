@@ -1,5 +1,5 @@
-/* The parts of a fit (cli/replay/fit.h), for its own files. They come one after the other: the commands and moves in
- * the order in which they were sent, the recorded links, the times of commands, the steps of threads. */
+/* The parts of a fit (cli/replay/fit.h), for its own files. These find, in this order: the commands and moves as they
+ * were sent, the recorded links, the times of commands, the steps of threads. */
 #ifndef SPANCL_CLI_REPLAY_FITTING_H
 #define SPANCL_CLI_REPLAY_FITTING_H
 
@@ -7,12 +7,12 @@
 #include "cli/replay/fit.h"
 
 enum {
-        FIT_LOOK_BACK = 256, /* commands among which one is searched; moves of a call */
+        FIT_LOOK_BACK = 256, /* how many commands, or moves of a call, a search looks at */
 };
 
 /* A command or a move, in the order in which they were sent. */
 struct node {
-        uint64_t sent_ns, begin_ns, end_ns; /* the latter two on the device */
+        uint64_t sent_ns, begin_ns, end_ns; /* begin and end: on the device */
         uint64_t event, queue;
         const struct recording_command *command; /* NULL: it is a move */
         const struct recording_move *move;
@@ -21,10 +21,10 @@ struct node {
         uint64_t data_ns;   /* when its data is at the server, likewise */
 };
 
-/* A step of a thread. */
+/* A wait of a thread, or a moment at which it sends a command. */
 struct item {
-        uint64_t thread, begin_ns, end_ns; /* begin == end: it sends */
-        uint64_t event;                    /* that it sends */
+        uint64_t thread, begin_ns, end_ns; /* begin == end: it sends a command */
+        uint64_t event;                    /* of the command that it sends */
         const struct recording_wait *wait; /* NULL: it sends */
 };
 

@@ -1,6 +1,6 @@
 /* A recording: the part of a timeline file (trace/timeline.h) that a replay needs. It has calls that enqueue, waits,
- * commands with their times on devices, and memory that moves. The files may be anyone's: all is checked
- * and bounded. No state. */
+ * commands with their times on devices, and migrations (here: moves). A file may come from anybody, so all of it is
+ * checked and bounded. No state. */
 #ifndef SPANCL_CLI_REPLAY_RECORDING_H
 #define SPANCL_CLI_REPLAY_RECORDING_H
 
@@ -32,7 +32,7 @@ struct recording_command {
         bool beside; /* an earlier command of its queue ran at the same time */
 };
 
-/* Memory that comes to a server because a command needs it there. */
+/* A migration: memory that is sent to a server because a command needs it there. */
 struct recording_move {
         uint64_t event, asked_ns, begin_ns, end_ns, bytes;
         uint32_t from, to; /* from: LEDGER_SERVERS: the program's memory */

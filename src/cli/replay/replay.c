@@ -77,7 +77,7 @@ static uint64_t travel_ns(const struct replay_link *l, uint64_t bytes)
         return ns < (double)REPLAY_TIME_MAX ? (uint64_t)ns : REPLAY_TIME_MAX;
 }
 
-/* Let data leave that takes so long, behind earlier data. Returns when the last byte is there. */
+/* Send data that takes `ns` behind earlier data. Returns when the last byte is there. */
 static uint64_t send_for(const struct replay_link *l, uint64_t *left_ns, uint64_t now, uint64_t ns)
 {
         *left_ns = add(later(*left_ns, now), ns);
@@ -90,8 +90,8 @@ static uint64_t send_over(const struct replay_link *l, uint64_t *left_ns, uint64
         return send_for(l, left_ns, now, travel_ns(l, bytes));
 }
 
-/* How long bulk data takes. Both hosts work while bytes travel, so a slower link hides what they need beside the bytes'
- * own time. A faster one saves the bytes' own time only. */
+/* How long bulk data takes. Both hosts work while bytes travel, so a slower link hides the time of their work.
+ * A faster one saves the bytes' own time only. */
 static uint64_t bulk_ns(const struct state *s, const struct replay_command *m, uint64_t bytes)
 {
         const struct replay_link *l = &s->links[m->server];
@@ -148,7 +148,7 @@ static void begin(struct state *s, uint32_t c, uint64_t now)
         put(s, add(begin, s->without.devices ? 0 : m->device_ns), END, c);
 }
 
-/* Begin a command whose message and dependencies are there, or have it wait for a slot. */
+/* Begin a command whose message has arrived and whose dependencies are complete, or have it wait for a slot. */
 static void ready(struct state *s, uint32_t c, uint64_t now)
 {
         const struct replay_command *m = &s->run->commands[c];
@@ -304,7 +304,7 @@ static bool is_well_formed(const struct replay_run *r, const struct replay_link 
                     m->after_count > r->after_count - m->after)
                         return false;
                 edges += m->after_count;
-                if (edges > r->after_count) /* there are so many places for followers */
+                if (edges > r->after_count) /* more edges than the array has places */
                         return false;
                 for (uint32_t k = 0; k < m->after_count; k++)
                         if (r->after[m->after + k] >= i)

@@ -17,7 +17,7 @@
 enum {
         REPLAY_SERVERS_MAX = 320,
         REPLAY_THREADS_MAX = 4096,
-        REPLAY_ENTRIES_MAX = 1 << 22, /* commands, steps, and dependencies: of each so many */
+        REPLAY_ENTRIES_MAX = 1 << 22, /* of commands, of steps, and of dependencies */
         REPLAY_SLOTS_MAX = 256,       /* of a server */
         REPLAY_INLINE = 16 << 10,     /* bytes that travel with the messages, not as bulk data */
         REPLAY_OPEN_TRIPS = 2,        /* to connect: TCP's own, and a hello */
@@ -52,11 +52,11 @@ struct replay_command {
         uint64_t up_bytes, down_bytes; /* data to the server, and from it */
         uint64_t carry_ns;             /* the time that its bulk data took over the recorded link */
         uint64_t
-                before_ns; /* the server's own time from the moment at which it could begin to its begin */
+                before_ns; /* the server's own time between the moment at which it could begin and its begin */
         uint64_t device_ns; /* its time on the device, from when its data is there */
         uint32_t after;     /* the first of its own places in `after` of the run */
         uint32_t after_count;
-        bool opens; /* it is the first with bulk data: this connection is made for it */
+        bool opens; /* it is the first with bulk data, so the connection for that is made */
 };
 
 enum replay_action {
@@ -97,7 +97,7 @@ struct replay_run {
 /* The parts of a run that a replay leaves out. */
 struct replay_without {
         bool devices; /* devices take no time */
-        bool program; /* neither do the program, its calls and the servers */
+        bool program; /* the program, its calls and the servers take no time */
 };
 
 /* Predict how long the run takes over `links`, one for each server.
