@@ -47,7 +47,7 @@ SP_NODISCARD int file_open_again(int fd);
 SP_NODISCARD int file_create_in_memory(void);
 
 /* Make the file, or take an empty one, and open it for writing; its owner's group may read it. It is locked for this
- * open file, which forks share, so that no other one takes it. `replace`: also take one that is not empty, and empty
+ * open file, which forks share; no other open file can lock it. `replace`: also take one that is not empty, and empty
  * it. A symbolic link and all but regular files are refused. -1: EEXIST: it is not empty; EWOULDBLOCK: another open
  * file has it. */
 SP_NODISCARD int file_take(const char *path, bool replace);

@@ -31,7 +31,7 @@ void vm_keep_from_children(uint64_t at, size_t size);
 /* Have the system use large pages there, if it can. `at` is a multiple of theirs. */
 void vm_prefer_large_pages(void *at, size_t size);
 
-/* Let the pages of a file that take memory be there before they are read, without a fault for each. */
+/* Map the pages of a file that take memory before they are read, without a fault for each. */
 void vm_populate(uint64_t at, size_t size);
 
 /* Memory of its own file that this process sees twice: at vm_map's address `at`, and at any other

@@ -69,7 +69,7 @@ static bool open_both(void)
         struct uffd_api api = { .api = UFFD_API_VERSION,
                                 .features = FEATURE_WP_SHMEM | FEATURE_WP_ASYNC };
 #ifdef SYS_userfaultfd
-        /* Without privileges only for faults of programs; the kernel handles its own ones alone. */
+        /* Without privileges this is for faults in user mode only. The kernel handles write notes itself. */
         uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY_FLAG);
 #endif
         if (uffd < 0 || ioctl(uffd, CALL_API, &api) < 0)
@@ -104,7 +104,7 @@ static int take(uint64_t at, uint64_t end, struct written *ret, unsigned max, ui
         enum { AT_ONCE = 64 };
         struct scan_region regions[AT_ONCE];
         unsigned room = max < AT_ONCE ? max : AT_ONCE;
-        /* The kernel has a short way for this combination. */
+        /* The kernel has a fast path for this combination. */
         struct scan s = { .size = sizeof(s),
                           .flags = SCAN_WP_MATCHING | SCAN_CHECK_WPASYNC,
                           .start = at,
@@ -122,7 +122,7 @@ static int take(uint64_t at, uint64_t end, struct written *ret, unsigned max, ui
         return count;
 }
 
-/* Is this range all that was written in [at, end)? */
+/* Is exactly this range written in [at, end)? */
 static bool takes(uint64_t at, uint64_t end, uint64_t begin, uint64_t size)
 {
         struct written w;
@@ -150,7 +150,7 @@ static bool test_at(uint64_t at, uint64_t end)
         ok = ok && takes(at, rest, 0, 0);
         touch(last, true);
         ok = ok && takes(at, rest, last, page) && takes(at, rest, 0, 0);
-        /* Pages that the program has written and then emptied, with the kernel's tables of them. */
+        /* Pages that the program has written and then emptied, whose page tables are gone, too. */
         for (uint64_t i = rest; i < end; i += VM_GRANULE)
                 touch(i, true);
         vm_untouch(at, end - at);
