@@ -121,7 +121,7 @@ static void skip_held(struct session_bulk *b)
                 b->framed = b->lacks(b, b->framed, &end);
 }
 
-/* Where the bytes end that the other side lacks, from `at` on. */
+/* Return the end of the bytes from `at` on that the other side lacks. */
 static uint64_t lacking_until(const struct session_bulk *b, uint64_t at)
 {
         uint64_t end = UINT64_MAX;

@@ -17,7 +17,7 @@ SP_NODISCARD int incoming_report_cut(struct session *s, struct lane *l);
 /* The header of a frame of lane 0 came. Calls ops. SP_E_*. */
 SP_NODISCARD int incoming_frame(struct session *s, const struct frame *f);
 
-/* The next message came whole. Calls ops. SP_E_*. */
+/* The next message is complete. Calls ops. SP_E_*. */
 SP_NODISCARD int incoming_message(struct session *s, struct bytes msg);
 
 /* Bytes of a transfer came inline. Calls ops. SP_E_*. */

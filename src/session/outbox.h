@@ -22,7 +22,7 @@ struct outbox {
         uint64_t early_at, early_seq;
         struct sending tx;
         /* Bytes of the last message that lie elsewhere (session_commit_lent): `lent_size` of them follow the
-         * byte at `lent_at` of the buffer. All offsets but this one count them. */
+         * byte at `lent_at` of the buffer. All offsets except `lent_at` count them. */
         const uint8_t *lent;
         size_t lent_at, lent_size;
         bool fixed; /* the buffer keeps its size (session_params.out_bytes) */
@@ -39,8 +39,8 @@ SP_NODISCARD int outbox_commit(struct outbox *o, int put_result);
 /* As session_commit_lent. */
 SP_NODISCARD int outbox_commit_lent(struct outbox *o, int put_result, size_t at, struct bytes lent);
 
-/* Give the piece of memory in which the byte at `offset` lies, from there on, cut to `max` bytes, which
- * are there. */
+/* Return the piece of memory that begins with the byte at `offset`, at most `max` bytes. There are at
+ * least `max` bytes. */
 struct bytes outbox_piece(const struct outbox *o, size_t offset, size_t max);
 
 /* As session_position, session_unsent_at, session_unsent. */

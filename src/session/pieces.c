@@ -4,7 +4,7 @@
 
 enum { INLINE_PREFIX = WIRE_HEADER_SIZE + 3 * 8 }; /* of transfer_data, before its bytes */
 
-/* A message is over. */
+/* A message is complete. */
 static int next_message(struct session *s)
 {
         struct pieces *p = &s->pieces;

@@ -1,6 +1,6 @@
-/* Incoming messages for a side with little memory (session_params.in_bytes). A frame is taken apart as it comes. A
- * message that has no room in the buffer is handed out in parts, and data inline goes to its place at once. Zeroed
- * memory: no frame has begun. */
+/* Pieces: incoming messages of a side with little memory (session_params.in_bytes). A frame is taken apart as it
+ * comes. A message that does not fit into the buffer is handed out in parts, and inline data goes to its place at
+ * once. Zeroed memory: no frame has begun. */
 #ifndef SPANCL_SESSION_PIECES_H
 #define SPANCL_SESSION_PIECES_H
 
@@ -19,14 +19,14 @@ enum pieces_way {
 };
 
 struct pieces {
-        /* Messages below it were taken. The other side may not hear so before it has sent their frame whole, so it can
-         * be ahead of the session's `in_next`. */
+        /* Messages below it were handed out. They are not acknowledged before their frame has come whole, so it can be
+         * ahead of the session's `in_next`. */
         uint64_t taken;
         size_t frame_left;   /* bytes of the frame that were not taken */
-        uint64_t seq, end;   /* the number of its next message, and that behind its last one */
-        enum pieces_way way; /* how the message is taken of which */
-        size_t left;         /* so many bytes were not taken; 0: none has begun */
-        bool begun;          /* some were */
+        uint64_t seq, end;   /* the numbers of its next message, and behind its last one */
+        enum pieces_way way; /* how the present message is taken */
+        size_t left;         /* bytes of it that were not taken; 0: there is none */
+        bool begun;          /* some bytes were taken */
         uint64_t transfer, offset;
         size_t data_left; /* PIECES_INLINE: bytes of data to come; padding follows */
 };

@@ -54,8 +54,8 @@ struct session_ops {
          * session_resume is never called. */
         int (*bulk_restart)(void *user);
 
-        /* With in_bytes: a part of a message that is larger; `first`: the message begins, perhaps once more
-         * because a connection was lost; `left` bytes of it follow in other parts. A part is borrowed, has a
+        /* With in_bytes: a part of a message that is larger. `first`: the message begins, perhaps once more
+         * because a connection was lost. `left` bytes of it follow in other parts. A part is borrowed, has a
          * multiple of 8 bytes and is 8-byte aligned. A negative result ends the session. */
         int (*part)(void *user, struct bytes part, bool first, size_t left);
 };
@@ -64,10 +64,10 @@ struct session_params {
         const struct session_ops *ops;
         void *user;
         size_t window_bytes; /* 0: SESSION_WINDOW_DEFAULT */
-        /* For a side with little memory: the sizes of the buffers for received messages and for those that are
-         * not acknowledged; multiples of 8, from 256 bytes on. Messages are handed out one by one as they come,
-         * larger ones in parts. Of data inline on lane 0 some may be given a place again, when the connection was
-         * lost in the middle of it. 0: the buffers grow with the messages. */
+        /* For a side with little memory: the sizes of the buffers of received and of unacknowledged messages;
+         * multiples of 8, from 256 bytes on. Messages are handed out one by one as they come, larger ones in
+         * parts. If a connection is lost within inline data on lane 0, a place may be asked for bytes that had
+         * one already. 0: the buffers grow with the messages. */
         size_t in_bytes, out_bytes;
         size_t inline_bytes; /* transfers up to this size go inline; 0: SESSION_INLINE_DEFAULT */
         /* Transfers from this size on use lanes 2 and further. So do transfers with which lane 1
@@ -98,7 +98,7 @@ struct session_bulk {
          * bytes above it may be, by lanes that have not reported them as sent yet. May be NULL. */
         void (*passed)(struct session_bulk *b, uint64_t offset);
         /* Return the first byte from `offset` on that the other side lacks (at most `ready`), and in *ret_end
-         * where such bytes end. Others are not sent. The result for a byte does not change once the byte is
+         * where such bytes end. Other bytes are not sent. The result for a byte does not change once the byte is
          * ready. NULL: it lacks all. */
         uint64_t (*lacks)(const struct session_bulk *b, uint64_t offset, uint64_t *ret_end);
 
@@ -140,17 +140,17 @@ void session_end(struct session *s, int status);
 struct buf *session_outbox(struct session *s);
 SP_NODISCARD int session_commit(struct session *s, int put_result);
 
-/* For a message of which a part lies elsewhere, as in memory that can only be read: encode the rest of it, commit
- * it, and say that the bytes `lent` follow the byte at `at` of the outbox's memory. The size in the message's header
- * counts them. The caller keeps them until session_kept is 0. No other message may be in the outbox before, nor
- * be committed meanwhile. */
+/* Commit a message of which a part lies elsewhere, such as in read-only memory. The caller has encoded the rest. The
+ * bytes `lent` follow the byte at `at` of the outbox's memory; the size in the message's header counts them. The
+ * caller keeps them until session_kept is 0. The outbox must be empty before, and no message may be committed
+ * meanwhile. */
 SP_NODISCARD int session_commit_lent(struct session *s, int put_result, size_t at,
                                      struct bytes lent);
 
 /* Bytes of messages that the other side has not acknowledged. */
 size_t session_kept(const struct session *s);
 
-/* Ask the other side to acknowledge at once what it has (FRAME_PROBE). */
+/* Ask the other side to acknowledge its received messages at once (FRAME_PROBE). */
 void session_ask(struct session *s);
 
 /* The position of the next message in the stream of all, for session_unsent_at. */
