@@ -47,8 +47,8 @@ struct client_params {
         enum svm_writes svm_writes;
         const char *sources;     /* of further servers, as SPANCL_DISCOVERY; NULL: none */
         const char *devices;     /* the filter of SPANCL_DEVICES; NULL: all */
-        uint64_t sources_ns;     /* the first query of devices waits so long for what they find */
-        bool sources_ns_implied; /* but not at all if servers are named */
+        uint64_t sources_ns;     /* how long the first query of devices waits for their servers */
+        bool sources_ns_implied; /* but it does not wait if servers are configured */
 };
 
 /* A separate client, for tests and the simulator. Objects made from its platform belong to it, and

@@ -92,7 +92,7 @@ struct client {
                 char *sources;               /* "": none */
                 bool automatic;              /* they were "auto" */
                 uint64_t wait_ns;            /* client_params */
-                bool wait_implied;           /* the same */
+                bool wait_implied;           /* as client_params.sources_ns_implied */
                 struct discovery *discovery; /* NULL: nothing is searched */
                 struct list all;             /* struct found */
                 bool settled;                /* the sources have said what they find at first */
@@ -132,14 +132,13 @@ struct client {
                         struct list all;         /* struct upload */
                         struct lock lock;        /* a leaf; guards upload.readers */
                         struct condition unread, /* of `lock`: no thread reads an upload's bytes */
-                                work;            /* of the client's: there is something to hash */
+                                work; /* of the client lock: there is something to hash */
                         thread_id threads[UPLOADS_THREADS];
                         unsigned thread_count;
                         bool stop;
-                        uint64_t
-                                rate; /* at which one thread hashes, in bytes per second; 0: not known */
+                        uint64_t rate;   /* bytes per second that one thread hashes; 0: not known */
                         uint64_t misses; /* chunks in a row that servers lacked */
-                        uint64_t tries;  /* writes since these were too many */
+                        uint64_t tries;  /* writes since `misses` reached its limit */
                 } uploads;
         } transfers GUARDED_BY(client_held);
 

@@ -11,14 +11,14 @@
 
 enum {
         CHUNK = WIRE_UPLOAD_CHUNK,
-        OFFER_CHUNKS = 16,  /* named by one message, while there are so many more */
+        OFFER_CHUNKS = 16,  /* named by one message, at least, unless they are the last ones */
         AHEAD_CHUNKS = 128, /* hashed ahead of the answers: the link may turn out to be fast */
         /* After so many chunks in a row that the server lacked, only each MISS_EACH-th write is tried. */
         MISSES_MAX = 4096,
         MISS_EACH = 16,
         FEW_CORES = 4,
-        /* A link that takes more than this part of what one thread hashes gains little, and the server
-         * would write all that comes to its disk. */
+        /* If a link's rate is more than this part of one thread's rate of hashing, it gains little, and
+         * the server would write all that comes to its disk. */
         LINK_SHARE = 2,
 };
 static_assert((int)WIRE_UPLOAD_NAME == (int)BLAKE2B_SIZE, "names are digests");
@@ -26,13 +26,13 @@ static_assert((int)WIRE_UPLOAD_NAME == (int)BLAKE2B_SIZE, "names are digests");
 struct upload {
         struct list link; /* the client's, all */
         struct server *server;
-        struct session_bulk *bulk; /* NULL: it is freed, when no thread has it any more */
-        size_t count;              /* of chunks that are named; those after them are sent */
-        size_t next;               /* the first that no thread has hashed or hashes */
+        struct session_bulk *bulk; /* NULL: the upload is freed when no thread uses it */
+        size_t count;              /* of chunks with names; later chunks are sent without */
+        size_t next;               /* the first chunk that no thread has taken */
         size_t offered, answered;  /* chunks before these */
         uint8_t (*names)[BLAKE2B_SIZE];
         bool *hashed, *has;
-        unsigned users; /* threads that have a chunk of it */
+        unsigned users; /* threads that hash a chunk of it */
         bool paused;
         unsigned readers; /* threads that read its bytes; guarded by client.uploads.lock */
 };
@@ -43,9 +43,9 @@ static size_t chunk_size(const struct session_bulk *b, size_t chunk)
         return left < CHUNK ? (size_t)left : CHUNK;
 }
 
-/* ---- whether ---------------------------------------------------------------------------------- */
+/* ---- when to name chunks ---------------------------------------------------------------------- */
 
-/* False also if nothing is known of the link or of this host yet. */
+/* False also if the rates of the link or of this host are not known yet. */
 static bool is_fast(struct server *s) REQUIRES(client_held)
 {
         struct client *c = s->client;
@@ -77,7 +77,7 @@ static void upload_delete(struct upload *u)
 
 /* ---- names ------------------------------------------------------------------------------------ */
 
-/* Hash a chunk; `room` is for one that is in several pieces. */
+/* Hash a chunk; `room` has room for a chunk that is in several pieces. */
 static void hash(struct session_bulk *b, size_t chunk, uint8_t *room, uint8_t ret[BLAKE2B_SIZE])
 {
         uint64_t at = (uint64_t)chunk * CHUNK;
@@ -95,7 +95,7 @@ static void hash(struct session_bulk *b, size_t chunk, uint8_t *room, uint8_t re
         blake2bp_of(bytes_of(room, size), ret);
 }
 
-/* Send the names that are known, in their order, if they are worth a message. */
+/* Send the known names, in their order, if there are enough for a message. */
 static void offer(struct upload *u) REQUIRES(client_held)
 {
         struct server *s = u->server;
@@ -189,7 +189,7 @@ static void *hash_main(void *user)
         return NULL;
 }
 
-/* Return false if nothing hashes. */
+/* Return false if there is no thread. */
 static bool start_threads(struct client *c) REQUIRES(client_held)
 {
         unsigned count = thread_cores() <= FEW_CORES ? 2 : UPLOADS_THREADS;
@@ -276,7 +276,7 @@ int upload_answered(void *user, const struct wire_upload_answer *m)
         return SP_E_PROTO;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- lifetime --------------------------------------------------------------------------------- */
 
 static void await_readers(struct upload *u) REQUIRES(client_held) LOCK_UNCHECKED
 {

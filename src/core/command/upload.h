@@ -1,5 +1,5 @@
-/* An upload: an outgoing transfer whose chunks are named first (upload_offer), so that the server can
- * say which of them it has from an earlier write. Threads of the client hash the chunks; they hold the
+/* An upload: an outgoing transfer whose chunks the client names first (upload_offer), so that the server
+ * can answer which it has from an earlier write. Threads of the client hash the chunks; they hold the
  * client's lock only to send the names. docs/internals/upload_cache.md */
 #ifndef SPANCL_CORE_UPLOAD_H
 #define SPANCL_CORE_UPLOAD_H
@@ -14,7 +14,7 @@ enum upload_mode {
         UPLOAD_ON
 }; /* in the order of SPANCL_UPLOAD_CACHE's values */
 
-/* Is it worth asking the server for parts of a write of `size` bytes? */
+/* Return true if the client should name the chunks of a write of `size` bytes. */
 bool upload_pays(struct server *s, uint64_t size) REQUIRES(client_held);
 
 /* Make the upload of `b`, whose bytes may be read without the lock until upload_free. NULL: send all. */
@@ -30,7 +30,7 @@ uint64_t upload_lacks(const struct upload *u, uint64_t offset, uint64_t *ret_end
  * chunk. NULL is allowed. */
 struct upload *upload_free(struct upload *u) REQUIRES(client_held);
 
-/* The bytes will be elsewhere: no thread reads them now, and none will before upload_go_on. NULL is allowed. */
+/* The bytes are about to move: when this returns, no thread reads them before upload_go_on. NULL is allowed. */
 void upload_pause(struct upload *u) REQUIRES(client_held);
 void upload_go_on(struct upload *u) REQUIRES(client_held);
 

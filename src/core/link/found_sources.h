@@ -8,7 +8,8 @@
 /* Are servers searched? */
 bool found_are_searched(const struct client *c) REQUIRES(client_held);
 
-/* The configuration is read: decide what the sources "auto" are, and whether the first query of devices waits. */
+/* After the configuration is read: decide what the sources "auto" are, and whether the first query of devices
+ * waits. */
 void found_choose_sources(struct client *c) REQUIRES(client_held);
 
 /* Start the sources, and wait for what they find at first, for client_params.sources_ns at most. The

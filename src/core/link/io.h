@@ -119,8 +119,8 @@ struct client_io {
          * name. Lives as the link does. NULL: not known. May be NULL. */
         const char *(*reached)(void *user, const struct io_link *l);
 
-        /* The bytes per second that the link's connection takes; 0: not known yet; UINT64_MAX: it stays within
-         * this host. May be NULL. */
+        /* The link's rate in bytes per second; 0: not known yet; UINT64_MAX: the link stays within this host.
+         * May be NULL. */
         uint64_t (*rate)(void *user, const struct io_link *l);
 
         /* Describe the connections for a person: transport, encryption, lanes, compression. NULL: not known. */

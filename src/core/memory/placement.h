@@ -82,8 +82,8 @@ static inline struct replica *placement_find(const struct placement *p, uint32_t
 SP_NODISCARD int placement_write(struct placement *p, uint32_t server, uint32_t domain,
                                  struct range r, uint64_t event, uint64_t queue);
 
-/* Make room, so that the next `count` calls of placement_write without an event, at a location that
- * has a replica, do not fail. SP_E_NOMEM. */
+/* Make room, so that the next `count` calls of placement_write do not fail. That holds for calls without
+ * an event, at a location that has a replica. SP_E_NOMEM. */
 SP_NODISCARD int placement_reserve(struct placement *p, size_t count);
 
 /* The same as placement_write for a command that may have left bytes of r as they were, as a kernel may. Then the

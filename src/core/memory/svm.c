@@ -294,7 +294,7 @@ static int chunk_map_twice(struct client *c, struct svm_chunk *chunk) REQUIRES(c
         r = fault_watch(chunk->address, chunk->size, c);
         if (r < 0)
                 chunk_unmap(chunk);
-        /* In a large one the kernel is to map the neighbours of pages that are read. */
+        /* In a large chunk the kernel should map the neighbours of pages that are read, so it is not watched. */
         chunk->noted = r == 0 && may_note(c);
         chunk->watched = chunk->noted && chunk->size <= CHUNK &&
                          writes_watch(chunk->address, chunk->size) == 0;

@@ -20,7 +20,7 @@ struct svm_chunk {
                 other; /* where the client has its bytes (view.h); 0: the allocations have no views */
         int fd;        /* of `other`: the memory's file */
         bool noted;    /* the kernel can note writes to the allocations (os/writes.h) */
-        bool watched; /* all of it, always; else the views see to that */
+        bool watched; /* writes_watch covers the whole chunk; else each view asks for its blocks */
         uint64_t id, address;
         size_t size;
         struct server_set servers; /* those that have the memory */

@@ -25,7 +25,7 @@ enum {
         /* Allocations up to this size stay writable while the kernel notes writes: each command
          * asks it, which takes 1 µs. */
         NOTED_MAX = 256 << 10,
-        NOTED_MOST = 16 << 20, /* of one allocation, so that a command asks for some ms at most */
+        NOTED_MOST = 16 << 20, /* of one allocation, so asking takes a few ms at most */
 };
 
 static uint64_t view_address(const struct view *v)
@@ -87,8 +87,8 @@ static int reserve_notes(struct view *v) REQUIRES(client_held)
         return most ? placement_reserve(&v->mem->placement, most) : 0;
 }
 
-/* After reserve_notes, the placement learns which of these pages, all noted, the application has written. Small gaps
- * count as written, because each piece is a message of its own. */
+/* After reserve_notes: tell the placement which of these pages, all of them noted, the application has written. Small
+ * gaps count as written, because each piece is a message of its own. */
 static int take_notes_of(struct view *v, struct range pages) REQUIRES(client_held)
 {
         enum { AT_ONCE = 64 };
@@ -114,7 +114,7 @@ static int take_notes_of(struct view *v, struct range pages) REQUIRES(client_hel
         return r < 0 || piece.begin == piece.end ? r : host_wrote(v, piece);
 }
 
-/* The same of all noted ones among these, which the application can't write any more. */
+/* The same for the noted pages among these. The application can't write them any more. */
 static int end_notes(struct view *v, struct range pages) REQUIRES(client_held)
 {
         struct range part, rest = pages;
@@ -209,7 +209,7 @@ static struct ahead *ahead_find(const struct view *v, struct range pages) REQUIR
         return NULL;
 }
 
-/* Count these pages as not written; the kernel notes it when they are. SP_E_UNSUPP. */
+/* Count these pages as not written, and have the kernel note writes to them. SP_E_UNSUPP. */
 static int begin_notes(struct view *v, struct range pages) REQUIRES(client_held)
 {
         uint64_t at = view_address(v) + pages.begin;
@@ -220,8 +220,8 @@ static int begin_notes(struct view *v, struct range pages) REQUIRES(client_held)
         return r < 0 ? r : writes_note(at, size);
 }
 
-/* Let the application write these pages, which it could not. `note`: they count as written when the
- * kernel says so; else now. */
+/* Make pages writable that were not. `note`: a page counts as written when the kernel has noted it; else all do
+ * now. */
 static int allow_writes(struct view *v, struct range pages, bool note) REQUIRES(client_held)
 {
         note = note && begin_notes(v, pages) == 0;
@@ -234,7 +234,7 @@ static int allow_writes(struct view *v, struct range pages, bool note) REQUIRES(
         return range_set_add(&v->noted, pages);
 }
 
-/* Let the application write where it may read. */
+/* Make readable pages writable. */
 static int note_open(struct view *v) REQUIRES(client_held)
 {
         struct range part, rest = { 0, v->size };
@@ -514,8 +514,8 @@ static int open_to_write(struct view *v, struct range pages, bool note) REQUIRES
         return r;
 }
 
-/* The bytes are there: let the application use them. Where accesses ascend, blocks are larger, and
- * are written as a whole or not at all: notes of single pages would cost more than they save. */
+/* The bytes are there: let the application use them. Where accesses ascend, blocks are larger, and count
+ * as written as a whole: notes of single pages would cost more than they save. */
 static int open_pages(struct view *v, struct range pages, bool write) REQUIRES(client_held)
 {
         struct range part;
@@ -527,7 +527,7 @@ static int open_pages(struct view *v, struct range pages, bool write) REQUIRES(c
         /* Pages that are open already may be written. */
         while (r == 0 && range_set_next(&v->open, pages, false, &part)) {
                 r = set_access(v, part, VM_READ);
-                /* The kernel brings no neighbours of a page whose writes it may have to note. */
+                /* The kernel maps no neighbours of a page whose writes it may have to note. */
                 if (r == 0 && v->mem->chunk->watched)
                         vm_populate(view_address(v) + part.begin, (size_t)(part.end - part.begin));
                 pages.begin = part.end;

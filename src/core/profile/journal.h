@@ -60,7 +60,7 @@ enum {
         JOURNAL_LINKS = JOURNAL_DEVICES + CLIENT_SERVERS_MAX,
 };
 
-/* The first rows of a link's moves; its lanes have those below. */
+/* The first rows of a link's moves; its lanes have the rows below these. */
 enum {
         JOURNAL_MOVES_FROM = 1 << 10,
         JOURNAL_MOVES_TO = 1 << 16,
