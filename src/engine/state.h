@@ -124,12 +124,12 @@ struct engine_uploads {
         struct upload_store *store; /* NULL: none, and no offers are taken. Immutable */
         struct list waiting;        /* struct upload with chunks to be looked up */
         struct list jobs;           /* chunks to be stored */
-        size_t job_bytes, names;    /* of jobs; room for names in all transfers */
+        size_t job_bytes, names;    /* of jobs; for how many names all transfers have room */
         struct condition wake;
         thread_id threads[UPLOAD_THREADS];
         unsigned thread_count;
         bool stop;
-        bool inside;    /* single-threaded: they are being looked up */
+        bool inside;    /* single-threaded: chunks are being looked up */
         uint8_t *bytes; /* single-threaded: room for a chunk */
 };
 

@@ -118,8 +118,8 @@ uint64_t engine_transfer_window(const struct transfer *t);
  * Then the read is poked when there is room. */
 bool engine_transfer_over_quota(struct command *c) REQUIRES(engine_held);
 
-/* Has the session no room for the bytes at `offset` now, while other transfers will free some? Then
- * engine_uploads_go_on is called when there is room. */
+/* Return true if the session has no room for the bytes at `offset` now, but other transfers will free
+ * some. Then engine_uploads_go_on is called when there is room. */
 bool engine_transfer_lacks_room(const struct transfer *t, uint64_t offset) REQUIRES(engine_held);
 
 /* Give a reference back (struct transfer.refs). */

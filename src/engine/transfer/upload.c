@@ -8,11 +8,11 @@
 #include "os/thread.h"
 
 enum {
-        /* The most bytes that a chunk may be ahead of the complete ones: staging memory, and gaps in
+        /* How far a chunk may be ahead of the complete bytes: it bounds staging memory, and gaps in
          * the arrivals. */
         AHEAD = 64 << 20,
         NAMES_MAX = 1 << 20,  /* of all transfers: 1 TiB on its way */
-        STORE_MAX = 32 << 20, /* bytes that wait to be stored; further ones are not */
+        STORE_MAX = 32 << 20, /* bytes that wait to be stored; chunks beyond it are not stored */
         FEW_CORES = 4,
 };
 static_assert(WIRE_UPLOAD_NAME == sizeof(struct upload_name), "names are digests");
@@ -26,7 +26,7 @@ struct upload {
         uint8_t *states; /* enum chunk_state */
         size_t count;    /* of chunks that are named */
         size_t room;
-        size_t next;     /* the first that is not looked up */
+        size_t next;     /* the first chunk that is not looked up */
         size_t answered; /* chunks before it */
 };
 
@@ -95,7 +95,7 @@ static void answer(struct upload *u) REQUIRES(engine_held)
         }
 }
 
-/* May the next chunk be looked up now? */
+/* Return true if the next chunk may be looked up now. */
 static bool may_look_up(const struct upload *u) REQUIRES(engine_held)
 {
         const struct transfer *t = u->transfer;
@@ -114,7 +114,7 @@ static struct upload *next_upload(struct engine *e) REQUIRES(engine_held)
         return NULL;
 }
 
-/* Look one chunk up. The lock is released meanwhile, but in a single-threaded engine. */
+/* Look one chunk up. Unless the engine is single-threaded, this releases the lock meanwhile. */
 static void look_up(struct upload *u, uint8_t *bytes) REQUIRES(engine_held) LOCK_UNCHECKED
 {
         struct transfer *t = u->transfer;
@@ -239,7 +239,7 @@ static void *uploads_main(void *arg)
         return NULL;
 }
 
-/* Without threads no upload is taken up. */
+/* If no thread can be started, no upload is taken. */
 static bool start_threads(struct engine *e) REQUIRES(engine_held)
 {
         struct engine_uploads *s = &e->uploads;
@@ -354,7 +354,7 @@ static int upload_of(struct transfer *t, struct upload **ret) REQUIRES(engine_he
         return 0;
 }
 
-/* Make room for names. Twice as much as before, but never more than the transfer has chunks. */
+/* Make room for names: twice as much as before, but for no more chunks than the transfer has. */
 static int grow(struct upload *u, size_t count, size_t chunks) REQUIRES(engine_held)
 {
         struct engine_uploads *s = &u->transfer->engine->uploads;

@@ -1,6 +1,6 @@
 /* Uploads: chunks of the client's writes that the server has from an earlier write. The client names
- * the chunks (upload_offer); this side takes those that it has out of the upload store, puts them in
- * their place in the transfer, and says so (upload_answer). Chunks that come are stored.
+ * the chunks (upload_offer). The server takes the chunks that it has from the upload store, puts them in
+ * their place in the transfer, and answers (upload_answer). It stores the chunks that the client sends.
  *
  * Threads of the uploads read, hash and write the files, without the engine's lock. A chunk counts as
  * held only when its bytes are in place, so nothing can fail after the answer. Single-threaded
@@ -16,14 +16,14 @@ SP_NODISCARD int engine_uploads_init(struct engine *e);
 void engine_uploads_stop(struct engine *e) EXCLUDES(engine_held);
 void engine_uploads_fini(struct engine *e);
 
-/* Bytes of the transfer have arrived, not out of the store: store the chunks that are whole now. */
+/* Bytes of the transfer have arrived from the client: store the chunks that are complete now. */
 void engine_upload_arrived(struct transfer *t, uint64_t offset, uint64_t len) REQUIRES(engine_held);
 
-/* There may be room for chunks that wait. */
+/* Look up waiting chunks, because there may be room for them now. */
 void engine_uploads_go_on(struct engine *e) REQUIRES(engine_held);
 
-/* The connections were lost, and the transfer has forgotten bytes ahead of the complete ones: those
- * of the store are in their place all the same. SP_E_NOMEM. */
+/* The connections were lost, and the transfer has forgotten the bytes behind the first gap. Add the
+ * chunks from the store again, because they are still in their place. SP_E_NOMEM. */
 SP_NODISCARD int engine_upload_restart(struct transfer *t) REQUIRES(engine_held);
 
 /* The transfer is freed. */

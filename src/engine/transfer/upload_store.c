@@ -26,7 +26,7 @@ enum {
 
 struct upload_store {
         char *folder;
-        struct lock lock; /* guards what follows; a leaf, but for the file system */
+        struct lock lock; /* guards the members below; a leaf */
         uint64_t limit;
         uint64_t total; /* bytes of all files, as the last look at them showed, and stored since */
         uint64_t fresh; /* bytes stored since that look */
@@ -181,7 +181,7 @@ static bool open_folder(struct upload_store *s) REQUIRES(s->lock)
         return true;
 }
 
-/* Make room for a chunk. False: it is not to be stored. */
+/* Make room for a chunk. False: do not store it. */
 static bool admit(struct upload_store *s, size_t size)
 {
         lock_take(&s->lock);
