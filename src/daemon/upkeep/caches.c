@@ -52,8 +52,8 @@ static bool drivers_folder(const struct config_options *o, const char *owner, ch
         return true;
 }
 
-/* Find the folder of all clients' uploads, or of one's. It is in none of those above, because the limit of compiled
- * programs does not count for it. False: there is none. */
+/* Find the folder of all clients' uploads, or of one client's. It is in none of the folders of compiled programs,
+ * because their limit does not apply to it. False: there is none. */
 static bool uploads_folder(const struct config_options *o, const char *owner, char ret[PATH_MAX])
 {
         if (!base_folder(o, ret))
@@ -68,7 +68,7 @@ static bool make(const char *folder)
         return folder_make(folder) == 0 && folder_takes_files(folder);
 }
 
-/* Make the folder of what the client sends. The token is no key: clients that have it would learn of each other. */
+/* Make the folder of what the client sends. The token is no key: its clients would learn of each other's data. */
 static void use_uploads(const struct config_options *o, const char *owner, char ret[PATH_MAX])
 {
         ret[0] = 0;

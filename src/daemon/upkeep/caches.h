@@ -8,7 +8,7 @@
 
 #include "config/options.h"
 
-/* The folders of one owner that the engine uses; "": there is none. */
+/* The folders of one owner that the engine uses; "": it has no such folder. */
 struct caches {
         char programs[PATH_MAX];
         char uploads
