@@ -27,9 +27,9 @@ enum {
         STALE_S = 120,
         /* A daemon that has just started may report services late. */
         GRACE_S = 5,
-        /* A server that leaves withdraws its record within that time. Anybody can say that a server leaves. */
+        /* A server that leaves withdraws its record within that time. Anybody can publish that a server leaves. */
         LEAVE_S = 3,
-        /* avahi-daemon drops the records of a server that has left one after the other. */
+        /* When a server has left, avahi-daemon drops its records one after the other. */
         WITHDRAW_S = 1,
 };
 
@@ -341,7 +341,7 @@ static void on_browsed(AvahiServiceBrowser *browser, AvahiIfIndex interface, Ava
         }
 }
 
-/* Receive the servers that leave (SERVICE_LEAVES). */
+/* Receive the names of servers that leave (SERVICE_LEAVES). */
 static void on_leaving(AvahiServiceBrowser *browser, AvahiIfIndex interface, AvahiProtocol protocol,
                        AvahiBrowserEvent event, const char *name, const char *type_name,
                        const char *domain, AvahiLookupResultFlags flags, void *user)
