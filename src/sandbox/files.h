@@ -12,11 +12,11 @@ bool files_restrict(const struct paths *p);
  * above. */
 bool files_restrict_dialler(void);
 
-/* Restrict this process to reading these files, and to making and writing files in these folders; NULL is behind the
- * last of each. `network`: also to what the dialler may, and to certificates of authorities. False: as above. */
+/* Restrict this process to reading these files, and to making and writing files in these folders. Both lists end with
+ * NULL. `network`: it may also read what the dialler may, and certificates of authorities. False: as above. */
 bool files_restrict_streams(const char *const *files, const char *const *folders, bool network);
 
-/* Let this process open no file for writing, and make none. False: as above. */
+/* Forbid this process to open a file for writing, and to make one. False: as above. */
 bool files_deny_writing(void);
 
 /* Return true if a file of name resolution was made or replaced since. Landlock knows files, not

@@ -29,7 +29,7 @@ bool sandbox_enter_dialler(const struct config_options *o);
 bool sandbox_enter_media(bool own);
 
 struct sandbox_streams {
-        const char *const *files, *const *folders; /* NULL is behind the last one of each */
+        const char *const *files, *const *folders; /* both end with NULL */
         uint64_t bytes_max;                        /* of a file that it writes */
         bool network;
 };
@@ -44,7 +44,7 @@ bool sandbox_enter_streams(const struct sandbox_streams *streams);
  * file may become larger than this. `bytes_max` 0: it writes none. False: as above. */
 bool sandbox_enter_stream(uint64_t bytes_max);
 
-/* Let this process get no descriptor above the standard ones any more: no file, and no socket. */
+/* Forbid this process any further descriptor above the standard ones: it opens no file, and no socket. */
 void sandbox_deny_descriptors(void);
 
 #endif
