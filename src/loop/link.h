@@ -81,8 +81,8 @@ void link_pack(struct link *l, uint64_t features, enum compression_mode mode);
 /* Can this side unpack, so that a hello may name FEATURE_LZ4? */
 bool link_can_pack(enum compression_mode mode);
 
-/* The bytes per second that the conn takes, as it showed when it was full, or else as the system says. 0: not known;
- * UINT64_MAX: it stays within this host. */
+/* The conn's rate in bytes per second: as measured when it was full, or else as the system reports it. 0: not known;
+ * UINT64_MAX: the conn stays within this host. */
 uint64_t link_rate(const struct link *l);
 
 /* Close the conn and take the session's lane down. Harmless if it is down. If another thread is in
