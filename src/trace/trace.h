@@ -91,7 +91,7 @@ static inline bool trace_is_on(void)
 
 /* Have rings use about so many bytes in all, before the first record. Otherwise each thread has TRACE_RECORDS. */
 void trace_limit(size_t bytes);
-/* The same, and threads have more than TRACE_RECORDS if there is room for those of 16 threads. */
+/* The same, but a thread's ring may have more than TRACE_RECORDS, if `bytes` have room for 16 such rings. */
 void trace_extend(size_t bytes);
 
 /* Record into the rings. */
