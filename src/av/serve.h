@@ -18,7 +18,7 @@ struct av_server {
 struct av_output {
         const char *name, *format; /* "": as the URL says */
         int file;                  /* -1: it is none, so it is an address */
-        int used;                  /* is closed when others may open the sink */
+        int used;                  /* a pipe; closing it lets others open the sink */
         uint64_t bytes_max;        /* of the file */
 };
 

@@ -1,4 +1,4 @@
-/* The numbers of codecs, as a source tells them and a sink takes them (docs/MEDIA.md), and libavcodec's. Stateless. */
+/* Maps the numbers of codecs of sources and sinks (docs/MEDIA.md) to libavcodec's, and back. Stateless. */
 #ifndef SPANCL_AV_IO_CODECS_H
 #define SPANCL_AV_IO_CODECS_H
 

@@ -1,8 +1,8 @@
 /* media-io NAME=URL... --sinks NAME=URL...: the program that reads the sources of --media-source, and writes the
- * sinks of --media-sink. Standard input is the supervisor's socket, over which it gets a socket of each worker
- * (CONTROL_STREAMS). A worker names a source or sink, and gets the socket of a process with that stream, forked from
- * this one. Workers send requests of fixed size, and see no URL. This process opens the files of sinks; it reads no
- * stream. */
+ * sinks of --media-sink. Standard input is the supervisor's socket. Over it the program gets a socket of each worker
+ * (CONTROL_STREAMS). A worker names a source or sink, and gets the socket of a process that serves this stream. That
+ * process is forked from media-io. Workers send requests of fixed size, and see no URL. media-io itself opens the files
+ * of sinks, and reads no stream. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static struct {
                 pid_t pid; /* 0: none */
                 size_t caller;
                 const struct output *sink; /* NULL: it is a source */
-                int used; /* of a sink: a pipe, which is at its end when the sink is complete */
+                int used; /* of a sink: a pipe; it ends when the sink is complete */
         } streams[STREAMS_MAX];
 } io;
 
@@ -74,7 +74,7 @@ static const struct named *find_source(const char *name)
         return NULL;
 }
 
-/* Take a value, as media_sinks_check wants it. */
+/* Take a value that media_sinks_check accepts. */
 static bool take_sink(char *text)
 {
         if (io.sink_count == MEDIA_SOURCES_MAX || !output_take(text, &io.sinks[io.sink_count])) {
@@ -153,7 +153,7 @@ static void collect(void)
         }
 }
 
-/* Close the descriptors of media-io itself, and clear the URLs of others. Returns the socket in its new place. */
+/* Close the descriptors of media-io itself, and clear the URLs of other streams. Returns the socket's new place. */
 static int leave(int socket, const char *url)
 {
         process_end_with_parent();
@@ -232,7 +232,7 @@ static enum codec_result find_place(size_t caller, size_t *ret)
                        : CODEC_OK;
 }
 
-/* Count the process. `used`: its sink's, or -1. */
+/* Record the process. `used`: its sink's pipe, or -1. */
 static void started(size_t place, size_t caller, pid_t pid, int used)
 {
         io.streams[place].pid = pid;
@@ -241,7 +241,7 @@ static void started(size_t place, size_t caller, pid_t pid, int used)
         io.callers[caller].streams++;
 }
 
-/* Fork a process for the source. *ret is the other end of its socket. */
+/* Fork a process for the source. *ret is this side of its socket. */
 static enum codec_result start_source(size_t caller, const struct named *source, int *ret)
 {
         size_t place;
@@ -263,7 +263,7 @@ static enum codec_result start_source(size_t caller, const struct named *source,
         return CODEC_OK;
 }
 
-/* Has a process this sink, and not completed it? */
+/* Return true if a process has this sink and has not completed it. */
 static bool is_used(const struct output *o)
 {
         for (size_t i = 0; i < STREAMS_MAX; i++) {
@@ -274,7 +274,7 @@ static bool is_used(const struct output *o)
         return false;
 }
 
-/* The same for the sink, which takes `file` over (-1: it has none). */
+/* The same for a sink. Takes `file` over (-1: it has none). */
 static enum codec_result fork_sink(size_t caller, size_t place, struct output *o, int file,
                                    int *ret)
 {

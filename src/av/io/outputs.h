@@ -11,10 +11,10 @@ struct output {
         uint64_t bytes_max; /* of the file; 0: it is none */
 };
 
-/* Take a value of --media-sink over, which stays in place. False: it is wrong, or out of memory. */
+/* Parse a value of --media-sink, and take it over; it must stay in place. False: it is wrong, or out of memory. */
 bool output_take(char *value, struct output *ret);
 
-/* Tell the log of sinks whose format libavformat does not know, and of folders that are not there. */
+/* Log each sink whose format libavformat does not know, or whose folder does not exist. */
 void outputs_check(const struct output *outputs, size_t count);
 
 /* Make and lock the file of the sink, or the next one if its path has a number. -1: the log says why. */

@@ -39,7 +39,7 @@ struct sink {
         AVPacket *packet;
         bool begun;                     /* the header was written */
         bool failing;                   /* libavformat could not write; the log says so */
-        uint64_t units, bytes, last_ms; /* that were written; `bytes`: of units */
+        uint64_t units, bytes, last_ms; /* written units, and their bytes */
         uint64_t at, end;               /* of the file */
         uint64_t deadline_ns;           /* for libavformat's waiting */
 };
@@ -71,7 +71,7 @@ bool sink_has_format(const char *format, const char *url)
         return find_format(format, url) != NULL;
 }
 
-/* Should libavformat wait no longer? Also if nobody waits for it any more. */
+/* Return true if libavformat must stop waiting: its time is over, or nobody waits for it any more. */
 static int is_late(void *user)
 {
         const struct sink *s = user;
@@ -152,7 +152,7 @@ static void close_output(struct sink *s)
 
 /* ---- units ---------------------------------------------------------------------------------- */
 
-/* Does the format take units of the codec? Those without time stamps write any bytes. */
+/* Return true if the format takes units of the codec. Formats without time stamps write any bytes. */
 static bool takes(const AVOutputFormat *f, enum AVCodecID id)
 {
         if (f->video_codec == AV_CODEC_ID_WRAPPED_AVFRAME) /* a picture in memory, for .y4m */
@@ -184,7 +184,7 @@ static int add_stream(struct sink *s)
         return 0;
 }
 
-/* Find the parameter sets in the first unit, which the headers of some formats have. */
+/* Find the parameter sets in the first unit, because the headers of some formats contain them. */
 static int find_parameters(struct sink *s)
 {
         AVCodecParameters *p = s->context->streams[0]->codecpar;
@@ -234,7 +234,7 @@ static int begin(struct sink *s)
         r = avformat_write_header(s->context, NULL);
         s->begun = r >= 0;
         if (r < 0)
-                close_output(s); /* a format may begin but once */
+                close_output(s); /* a format may begin only once */
         return r;
 }
 
@@ -251,7 +251,7 @@ static int take_unit(struct sink *s, const struct av_request *r, const uint8_t *
         return 0;
 }
 
-/* Set the time of the unit in `packet`. Times of decoding have to grow. */
+/* Set the time of the unit in `packet`. Decoding times have to grow. */
 static void set_time(struct sink *s, const struct av_request *r)
 {
         AVRational base = { 1, s->open.rate ? (int)s->open.rate : 1000 };
@@ -267,7 +267,7 @@ static void set_time(struct sink *s, const struct av_request *r)
         av_packet_rescale_ts(p, base, s->context->streams[0]->time_base);
 }
 
-/* Write the unit in `packet` as the picture that it is. */
+/* Write the picture in `packet`. */
 static int write_picture(struct sink *s)
 {
         AVPacket *whole = av_packet_alloc();
@@ -302,7 +302,7 @@ static int write_unit(struct sink *s)
         return r >= 0 && c->pb && c->pb->error < 0 ? c->pb->error : r;
 }
 
-/* Will the file be larger than it may with this unit? */
+/* Return true if the unit would make the file too large. */
 static bool is_full(const struct sink *s, uint64_t size)
 {
         /* Some formats keep units until they have many. */

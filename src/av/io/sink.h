@@ -4,8 +4,8 @@
 
 #include "av/serve.h"
 
-/* Open `s->output`, as av_server.open. CODEC_FORMAT: there is no such format, or it takes no such codec, or the address
- * can't be reached. After it this process gets no descriptors any more if the output is a file. */
+/* Open `s->output`, as av_server.open. CODEC_FORMAT: there is no such format, or it does not take the codec, or the
+ * address can't be reached. If the output is a file, this process gets no further descriptors. */
 enum codec_result sink_open(const struct av_server *s, const struct av_request *r,
                             struct av_stream **ret);
 
