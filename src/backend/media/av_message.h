@@ -18,8 +18,8 @@ enum av_kind {
         AV_DECODER, /* open a decoder, the same */
         AV_FEED,    /* encode a picture, decode a packet, or write a unit, of `size` bytes */
         AV_NEXT,    /* get what is ready; the answer has CODEC_NONE, or `size` bytes */
-        AV_FLUSH,   /* nothing more comes before a reset; a sink is complete, and takes no more */
-        AV_RESET,   /* of a decoder: forget the stream */
+        AV_FLUSH, /* nothing more comes before a reset; a sink is completed, and takes no more units */
+        AV_RESET, /* of a decoder: forget the stream */
         AV_SOURCE, /* to media-io: give a socket of the named source; on that: open it, with the memory */
         AV_SINK, /* the same of a sink */
         AV_KINDS,

@@ -112,7 +112,7 @@ static cl_int run_stream(const struct registry_launch *l, struct media_stream *s
                          unsigned which, uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
         struct sink *s = container_of(stream, struct sink, common);
-        (void)which, (void)ret_size; /* there is one kernel, which delivers nothing */
+        (void)which, (void)ret_size; /* there is one kernel, and it returns no data */
         uint32_t flags = media_value(l, FLAGS);
         struct av_request r;
         size_t size = 0;
