@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""nano.py BUILD: firmware with the nano client and lwIP on an emulated microcontroller (QEMU's mps2-an385, a Cortex-M3 with
-a LAN9118) computes on a spancld of this host, over connections that are cut. It compares every byte itself.
+"""nano.py BUILD: firmware with the nano client and lwIP computes on a spancld of this host. It runs on an emulated
+microcontroller (QEMU's mps2-an385, a Cortex-M3 with a LAN9118). The test cuts its connections. The firmware itself
+compares every byte.
 
 The variable LWIP names the folder of lwIP's sources. Without them, QEMU or the compiler the test is skipped."""
 

@@ -25,7 +25,7 @@ def shared():
 
 
 def compiler():
-    """Ends the test as skipped if there is none."""
+    """Ends the test as skipped if there is no compiler or C library."""
     if not shutil.which(GCC):
         print("skipped: no gcc-arm-none-eabi")
         sys.exit(77)

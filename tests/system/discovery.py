@@ -230,8 +230,8 @@ def a_configured_server_is_not_found_again():
 
 
 def a_server_that_does_not_answer_hides_no_other_one():
-    """Its record names the same port of another loopback address, where nobody listens, or a port that accepts connections
-    and never answers."""
+    """The server's record also names another loopback address, where nobody listens, or a port that accepts connections and
+    never answers."""
     folder = Folder()
     server = Server()
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -260,8 +260,8 @@ def a_server_that_does_not_answer_at_one_address_is_tried_at_the_next():
 
 
 def the_first_query_waits_a_moment_if_no_server_is_named():
-    """The source is silent until it is told to speak. A busy host makes queries longer, never shorter: so one that has to
-    be short is tried again."""
+    """The source is silent until the test tells it to speak. A busy host makes queries longer, never shorter, so a query that
+    has to be short is tried again."""
     if not may_make_hosts():
         return "no network namespaces: without a name, the client tries port 7777 of its host"
     default_s, unset = 0.3, {"SPANCL_DISCOVERY_WAIT": ""}

@@ -733,7 +733,7 @@ def logs(server, text):
 
 
 def copied_streams_have_the_packets_of_their_source():
-    """Bit by bit and with their times, also with B slices, whatever the container is."""
+    """All bits and times are equal, also with B slices, in each container."""
     plain = ("-bsf:v", "h264_mp4toannexb")
     with Sinks("mkv=a.mkv", "mp4=a.mp4", "ts=a.ts", "stream=a.h264") as s:
         want = frames(film("mp4")[0], *plain)
@@ -763,7 +763,7 @@ def decoded_pictures_are_written_exactly():
 
 
 def encoded_packets_make_files():
-    """Of each encoder and container a file that ffmpeg decodes without a complaint, at its rate."""
+    """ffmpeg decodes the file of each encoder and container without a complaint, at its rate."""
     with Sinks(*(f"{codec}-{kind}={codec}.{kind}" for codec in ENCODERS for kind in ("mkv", "mp4", "ts"))) as s:
         for codec in ENCODERS:
             for kind in ("mkv", "mp4", "ts"):
@@ -784,7 +784,7 @@ def encoded_packets_make_files():
 
 
 def streams_go_to_the_network():
-    """MPEG-TS in UDP and RTP on loopback: bytes that ffmpeg reads."""
+    """ffmpeg reads MPEG-TS over UDP and RTP on loopback."""
     def bound():
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.bind(("127.0.0.1", 0))
@@ -811,7 +811,7 @@ def streams_go_to_the_network():
 
 
 def a_receiver_that_takes_nothing_ends_commands_alone():
-    """TCP: one receiver is gone, the other one reads nothing."""
+    """Over TCP one receiver is gone, and the other one reads nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as closing:
         silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         urls = ["tcp://127.0.0.1:{}".format(r.getsockname()[1]) for r in (silent, closing)]
@@ -931,7 +931,7 @@ def a_full_disk_ends_commands_alone():
 
 
 def a_session_that_ends_completes_its_file():
-    """Its client is killed."""
+    """The session ends because its client is killed."""
     with Sinks("nut=a.nut") as s:
         with s.program("nut", "held") as p:
             ready(p)
@@ -984,7 +984,7 @@ def damaged_units_and_many_streams_end_commands_alone():
 
 
 def processes_of_sinks_have_walls_of_their_own():
-    """Nor does a session have the path, or the process of a source the right to write."""
+    """A session does not know the path, and the process of a source may not write."""
     with Sinks("yuv=a.yuv") as s, s.program("yuv", "held") as p, \
             subprocess.Popen([READER, "film-mp4", "lost"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              env=daemon.client_env(s.where)) as reader:

@@ -96,7 +96,7 @@ def a_session_is_counted_and_its_traffic_grows():
 
 
 def the_dashboard_and_the_alerts_ask_for_series_that_exist():
-    """With a client that has each limit. A server's name is Prometheus's own label."""
+    """A client has each limit, so that all series exist. The label with a server's name is Prometheus's own."""
     dashboard = json.loads((ROOT / "packaging/grafana/spancl.json").read_text(encoding="utf-8"))
     asked = [(t["expr"], t["legendFormat"]) for panel in dashboard["panels"] for t in panel.get("targets", ())]
     asked += [(v["query"], "") for v in dashboard["templating"]["list"] if v["type"] == "query"]

@@ -244,7 +244,7 @@ FAR_MS = 20
 
 
 def predicted(where, *links, launches=LAUNCHES):
-    """Returns the predictions of a run, the first of them for the link that it had."""
+    """Returns the predictions of a run. The first one is for the recorded link."""
     options = [word for link in links for word in ("--what-if", link)]
     done = daemon.run([SPANCL, "profile", "--json", *options, "--", PROGRAM, str(launches), "1", "0"], where)
     assert done.returncode == 0 and done.stdout == "computed\n", done.stderr
@@ -252,7 +252,7 @@ def predicted(where, *links, launches=LAUNCHES):
 
 
 def a_slower_link_costs_each_wait_a_round_trip():
-    """On a busy host the round trip that was measured can be much longer than those of the run, so this is tried again."""
+    """On a busy host the measured round trip can be much longer than those of the run, so this is tried again."""
     with servers(2) as both:
         for _ in range(5):
             w = predicted(" ".join(names(both)), f"rtt={FAR_MS}ms", "rtt=1s,bw=1Gbit", "bw=1Mbit", "rtt=0us")
@@ -268,7 +268,8 @@ def a_slower_link_costs_each_wait_a_round_trip():
 
 
 def the_prediction_is_what_a_run_over_such_a_link_takes():
-    """Roughly: other programs of the host take processor time from both runs. bench/what_if.py has the figures."""
+    """The bounds are wide, because other programs of the host take processor time from both runs. bench/what_if.py has the
+    figures."""
     with servers(2) as both:
         proxy = subprocess.Popen([sys.executable, str(daemon.ROOT / "bench/delay.py"), str(FAR_MS), *map(str, both.ports)],
                                  stdout=subprocess.PIPE, text=True)

@@ -174,7 +174,7 @@ def kernels_wait_when_the_device_time_is_used_up():
 
 
 def share_of(pid):
-    """What the kernel has of a process's share of the processors: its threads' nice values and its group's weight."""
+    """Returns a process's share of the processors as the kernel has it: its threads' nice values and its group's weight."""
     nice = {os.getpriority(os.PRIO_PROCESS, int(thread)) for thread in os.listdir(f"/proc/{pid}/task")}
     group = next((line[3:].strip("/") for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()
                   if line.startswith("0::")), "")

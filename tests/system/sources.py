@@ -401,8 +401,8 @@ SRV_WITHDRAWN = struct.pack(">HHI", 33, 0x8001, 0)  # type, class, and a life of
 
 
 def a_server_says_that_it_leaves_before_it_withdraws_its_record():
-    """By the packets, in their order: a record that is withdrawn stays in caches for a second. It is tried again, because
-    an avahi-daemon that gets no CPU for some time sends one packet for both."""
+    """The order of the packets shows it, because caches keep a withdrawn record for a second. This is tried again, because an
+    avahi-daemon that gets no CPU for some time sends one packet for both."""
     with Network() as net, net.source() as found, Lines(net.inside("near", sys.executable, "-c", LISTEN), None) as packets:
         def next_with(*texts):
             while True:
@@ -424,7 +424,8 @@ def a_server_says_that_it_leaves_before_it_withdraws_its_record():
 
 
 def a_server_that_leaves_is_gone_while_its_record_lives():
-    """And it is back some time later, if nothing has withdrawn the record: anybody can say that a server leaves."""
+    """If nothing has withdrawn the record, the server is back some time later, because anybody can publish that a server
+    leaves."""
     with Network(daemons=("near",)) as net, net.source() as found:
         found.until("settled")
         _send(net, _service(b"gpu1", "10.77.1.2"))
@@ -438,7 +439,7 @@ def a_server_that_leaves_is_gone_while_its_record_lives():
 
 
 def a_server_that_has_left_does_not_come_back_for_a_moment():
-    """avahi-daemon forgets that it leaves, and then its record. This is tried again, because an avahi-daemon that gets no
+    """avahi-daemon first forgets that the server leaves, and then its record. This is tried again, because an avahi-daemon that gets no
     CPU for seconds is late."""
     browse = ["avahi-browse", "--parsable", "--terminate", "_spancl._tcp"]
 
@@ -507,8 +508,8 @@ def a_paired_server_is_found_without_configuration():
 
 
 def readme_finds_a_server_by_two_lines():
-    """The lines of README.md as they stand there, with clinfo as the program, and the user's and the server's default
-    folders of keys. clinfo waits for the default time, so on a busy host it is run again."""
+    """Runs the lines of README.md unchanged, with clinfo as the program, and with the default folders of keys of user and
+    server. clinfo waits for the default time, so on a busy host it is run again."""
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n### Find\n")[1].split("\n### ")[0]
     there, here = section.split("```text\n")[1].split("```")[0].splitlines()
     assert here.startswith("any-opencl-program ") and "# here" in here and there.endswith("# there"), section
@@ -1003,8 +1004,8 @@ def _flood(first, end):
 
 
 def a_flood_of_forged_services_harms_no_paired_server():
-    """10,000 services. A program uses one server since before the flood, and finds another one after 400 of them. When the
-    flood has taken all places, it hides further servers, but these two stay."""
+    """The flood has 10,000 services. A program uses one server from before the flood, and finds another one after 400
+    services. When the flood has taken all places, it hides further servers, but these two stay."""
     if not (BUILD / "bin/system_finder").exists():
         return "no OpenCL loader in this build"
     with Network() as net, net.source() as found:

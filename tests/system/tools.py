@@ -254,7 +254,7 @@ def programs_read_what_the_tools_say():
 
 
 def keys_of(value):
-    """Those of an object and of all in it; a benchmark's figures have names of their own."""
+    """The keys of a value and of all values in it. A benchmark's figures have free names, which are left out."""
     if isinstance(value, list):
         return {key for one in value for key in keys_of(one)}
     if not isinstance(value, dict):

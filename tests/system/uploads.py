@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""uploads.py BUILD [NAME...]: claims about the upload cache, over real processes: a server that keeps what a client has sent, and a
-client that does not send it again. A relay between them counts the bytes."""
+"""uploads.py BUILD [NAME...]: claims about the upload cache, over real processes. A server keeps the data that a client has
+sent, and the client does not send it again. A relay between them counts the bytes."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class Counter(Forwarder):
-    """Forwards connections, counts what goes to the server, and cuts all of them once at byte `cut` of that."""
+    """Forwards connections and counts the bytes to the server. Cuts all connections once, at byte `cut` of these."""
 
     def __init__(self, port):
         self.sent, self.cut, self.cuts, self.open = 0, None, 0, []
@@ -50,7 +50,7 @@ class Counter(Forwarder):
 
 
 class Uploads(Place):
-    """A client that a server knows, and a counter between them."""
+    """A server, a client whose key it knows, and a counter between them."""
 
     def __init__(self, *options):
         super().__init__()
@@ -87,7 +87,7 @@ class Uploads(Place):
         return sorted(f for f in self.store.glob("*/*") if f.is_file())
 
     def await_files(self, count):
-        """The server stores behind the program's back."""
+        """Wait until the server has stored the data. It may do so after the program's end."""
         claims.wait_for(lambda: len(self.files()) >= count, lambda: f"{len(self.files())} files of {count}")
 
 

@@ -24,7 +24,7 @@ void board_sleep(void);
 /* The most bytes of the stack that were in use. */
 size_t board_stack_used(void);
 
-/* Start the network device / hand what it has received to lwIP. */
+/* Start the network device / hand its received frames to lwIP. */
 void board_network(struct netif *n);
 bool board_poll(void);
 

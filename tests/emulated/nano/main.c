@@ -1,6 +1,7 @@
-/* Firmware for QEMU's mps2-an385. It computes the edges of pictures, and a small network of 8-bit numbers, on a SpanCL
- * server, and compares every byte with what this processor computes. Arguments: the server's port, the number of
- * pictures, and a random number. Each tenth picture is told, so that the test cuts the connections. */
+/* Firmware for QEMU's mps2-an385. It computes the edges of pictures, and a small network of 8-bit numbers, on a
+ * SpanCL server, and compares every byte with what this processor computes. Arguments: the server's port, the
+ * number of pictures, and a random number. The firmware prints each tenth picture's number, and the test then cuts
+ * the connections. */
 #include <string.h>
 
 #include "board.h"
