@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the upload cache brings: the same data goes to a server three times over a link of so many bits per second, by three processes: with
-the cache off, with an empty cache, and again. A relay on this host is the link. Prints the seconds of each write (the program's
-clEnqueueWriteBuffer) and the bytes on the link. Ends with 1 when a measurement could not be taken."""
+"""Measures the upload cache. Three processes send the same data to a server: with the cache off, with an empty cache, and
+again. A relay on this host limits the link to a number of bits per second. Prints the seconds of each write (the
+program's clEnqueueWriteBuffer) and the bytes on the link. Ends with 1 when a measurement could not be taken."""
 
 import argparse
 import json

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How exact `spancl profile --what-if` is. Each program is profiled over loopback, with predictions for all links. Then it
-runs over each of these links (bench_link) without a timeline, and the times are compared. Prints a table in Markdown.
-Each figure is that of the shortest of several runs, because other work of the host only adds time. Short programs run
-more often. Ends with 0 whatever the figures are, with 1 when a measurement could not be taken."""
+"""Measures how exact `spancl profile --what-if` is. It profiles each program over loopback, with predictions for all links.
+Then the program runs over each of these links (bench_link) without a timeline, and the times are compared. Prints a table
+in Markdown. Each figure is that of the shortest of several runs, because other work of the host only adds time. Short
+programs run more often. Ends with 0 for any figures, and with 1 when a measurement could not be taken."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ def predictions(build, environment, command):
 
 
 def measure(build, environment, command):
-    """The ledger alone tells the time of the span that is predicted."""
+    """Only the ledger has the time of the predicted span."""
     with tempfile.NamedTemporaryFile() as ledger:
         subprocess.run(command, env={**environment, "SPANCL_PROFILE_FILE": ledger.name}, stdout=subprocess.DEVNULL,
                        timeout=600, check=True)
