@@ -503,7 +503,7 @@ static const char repair[] = "the server's log says why; start spancld again aft
 /* Report how sessions are kept apart on the server; nothing if its state is not known here. */
 static void report_sandbox(struct doctor *d, uint64_t state)
 {
-        static const char remedy[] = "docs/SECURITY.md says what namespaces take";
+        static const char remedy[] = "docs/SECURITY.md says what namespaces need";
         if (state == INFO_SANDBOX_OFF)
                 report(d, WARNING, "sandbox", "start spancld without `--sandbox 0`",
                        "the server isolates no session");

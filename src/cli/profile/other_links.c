@@ -51,7 +51,7 @@ void other_links_text(FILE *to, const struct what_if_results *r)
         char name[OTHER_LINKS_NAME], time[ANSWERS_NUMBER_MAX];
         if (!r)
                 return;
-        fprintf(to, "\n%-40s %10s %10s  %s\n", "Link to the servers", "predicted", "measured x",
+        fprintf(to, "\n%-40s %10s %10s  %s\n", "Link to the servers", "predicted", "x measured",
                 "dominated by");
         for (size_t i = 0; i < r->count; i++)
                 fprintf(to, "%-40s %10s %10.2f  %s\n", other_links_name(r, i, name),

@@ -63,7 +63,7 @@ static bool predict(const char *timeline, const struct output *o, const struct l
 {
         int r = what_if_read(timeline, l, o->links, o->link_count, ret);
         if (r == SP_E_NOENT)
-                fprintf(stderr, "spancl: no predictions: the run has no commands and waits\n");
+                fprintf(stderr, "spancl: no predictions: the run has no commands or waits\n");
         else if (r < 0)
                 fprintf(stderr, "spancl: no predictions: the timeline can't be replayed: %s\n",
                         status_text(r));
