@@ -78,7 +78,7 @@ static const struct named *find_source(const char *name)
 static bool take_sink(char *text)
 {
         if (io.sink_count == MEDIA_SOURCES_MAX || !output_take(text, &io.sinks[io.sink_count])) {
-                log_error(LOG, "these are no sinks that spancld names");
+                log_error(LOG, "the arguments behind --sinks are not valid");
                 return false;
         }
         io.sink_count++;
