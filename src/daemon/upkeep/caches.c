@@ -76,8 +76,8 @@ static void use_uploads(const struct config_options *o, const char *owner, char 
             !config_option_number(o, CONFIG_upload_cache))
                 return;
         if (!uploads_folder(o, owner, ret) || !make(ret)) {
-                log_info(LOG, "what clients send is not kept: '%s' can't be written to (%s)", ret,
-                         strerror(errno));
+                log_info(LOG, "data that clients send is not kept: '%s' can't be written to (%s)",
+                         ret, strerror(errno));
                 ret[0] = 0;
         }
 }
