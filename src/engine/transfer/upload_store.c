@@ -171,7 +171,8 @@ static bool open_folder(struct upload_store *s) REQUIRES(s->lock)
         uint64_t room;
         bool names;
         if (folder_make(s->folder) < 0 || !folder_room(s->folder, &room, &names)) {
-                log_info(LOG, "%s can't be used: what clients send is not kept", s->folder);
+                log_info(LOG, "%s can't be used: data that the client sends is not kept",
+                         s->folder);
                 return false;
         }
         trim(s);
