@@ -262,17 +262,7 @@ int wire_dispatch(const struct wire_handlers *h, void *user, struct bytes msg)
                         return SP_E_PROTO;        \
                 return h->name(user, &m);         \
         }
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
         default:

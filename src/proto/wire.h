@@ -115,17 +115,7 @@ static inline uint64_t wire_u64s_at(struct wire_u64s v, size_t i)
 /* WIRE_NAME ids */
 enum wire_id {
 #define MSG(id, name, doc) WIRE_##name = id,
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
 };
@@ -137,17 +127,7 @@ enum wire_id {
 #define MSG(id, name, doc)                                                            \
         SP_NODISCARD int wire_put_##name(struct buf *b, const struct wire_##name *m); \
         SP_NODISCARD int wire_get_##name(struct bytes msg, struct wire_##name *ret);
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
 
@@ -155,17 +135,7 @@ enum wire_id {
  * ends the session. */
 struct wire_handlers {
 #define MSG(id, name, doc) int (*name)(void *user, const struct wire_##name *m);
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
 };

@@ -124,17 +124,7 @@ static const struct {
         const char *name;
 } messages[] = {
 #define MSG(id, name, doc) { id, #name },
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
 };

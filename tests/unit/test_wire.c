@@ -20,17 +20,7 @@ static int again(struct bytes msg, struct buf *out)
                 int r = wire_get_##name(msg, &m);            \
                 return r < 0 ? r : wire_put_##name(out, &m); \
         }
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
         default:
@@ -604,33 +594,13 @@ static unsigned dispatched;
                 dispatched = id;                                      \
                 return user ? SP_E_BUSY : 0;                          \
         }
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
 
 static const struct wire_handlers handlers = {
 #define MSG(id, name, doc) .name = on_##name,
-#define U64(f, lo, hi)
-#define S64(f)
-#define REF(f, type)
-#define OPT(f, type)
-#define ANY(f)
-#define U64S(f, max)
-#define REFS(f, type, max)
-#define BYTES(f, max)
-#define STR(f, max)
-#define INFO(f, max)
-#define ARGS(f, max)
+#include "proto/schema/no_fields.def"
 #define END(name)
 #include "proto/schema/all.def"
 };
