@@ -167,9 +167,17 @@ static bool is_within(uint32_t process, unsigned first)
         return process >= first && process - first < LEDGER_SERVERS;
 }
 
-static void put_event(struct recording *r, const struct trace_event *e,
-                      const struct ledger_file *ledger)
+/* A recording while it is read. */
+struct reading {
+        struct recording r;
+        const struct ledger_file *ledger;
+};
+
+static void put_event(void *user, const struct trace_event *e, const char *at)
 {
+        struct reading *reading = user;
+        struct recording *r = &reading->r;
+        (void)at;
         if (e->phase == 'M' && is_within(e->process, JOURNAL_LINKS)) {
                 const struct trace_arg *name = arg_of(e, "name", TRACE_ARG_TEXT);
                 r->tls |= name && strstr(name->text, ": link (tls");
@@ -177,61 +185,38 @@ static void put_event(struct recording *r, const struct trace_event *e,
         if (e->phase != 'X' || e->begin_ns > LARGEST_NS || e->duration_ns > LARGEST_NS)
                 return;
         if (e->process == JOURNAL_CLIENT)
-                put_own(r, e, ledger);
+                put_own(r, e, reading->ledger);
         else if (is_within(e->process, JOURNAL_DEVICES))
                 put_command(r, e);
         else if (is_within(e->process, JOURNAL_LINKS) && !strcmp(e->category, "migration"))
                 put_move(r, e);
 }
 
-static void take_other(struct json *j, struct recording *r)
+static void take_other(void *user, struct json *j)
 {
+        struct reading *reading = user;
         bool first = true;
         char member[32];
         if (!trace_value_opens(j))
                 return;
         while (json_member(j, &first, member, sizeof(member))) {
                 if (!strcmp(member, "dropped_client"))
-                        r->dropped += trace_value_number(j);
+                        reading->r.dropped += trace_value_number(j);
                 else
                         json_skip(j);
         }
 }
 
-static int parse(struct json *j, const struct ledger_file *ledger, struct recording *r)
-{
-        bool first = true, one = true, found = false;
-        char member[32];
-        struct trace_event e;
-        if (!json_open(j, '{'))
-                return SP_E_PROTO;
-        while (json_member(j, &first, member, sizeof(member))) {
-                if (!strcmp(member, "traceEvents") && !found && json_open(j, '[')) {
-                        found = true;
-                        while (json_element(j, &one)) {
-                                if (!trace_event_read(j, &e))
-                                        return SP_E_PROTO;
-                                put_event(r, &e, ledger);
-                        }
-                } else if (!strcmp(member, "otherData")) {
-                        take_other(j, r);
-                } else {
-                        json_skip(j);
-                }
-        }
-        return found && json_ends(j) ? 0 : SP_E_PROTO;
-}
-
 int recording_read(const char *text, size_t size, const struct ledger_file *ledger,
                    struct recording *ret)
 {
-        struct json j = { .at = text, .end = text + size };
-        struct recording r = { 0 };
-        int status = parse(&j, ledger, &r);
+        static const struct trace_reader reader = { put_event, take_other };
+        struct reading reading = { .ledger = ledger };
+        int status = trace_read_all(text, size, &reader, &reading);
         if (status < 0)
-                recording_fini(&r);
+                recording_fini(&reading.r);
         else
-                *ret = r;
+                *ret = reading.r;
         return status;
 }
 

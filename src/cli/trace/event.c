@@ -136,3 +136,29 @@ bool trace_event_read(struct json *j, struct trace_event *ret)
         }
         return !j->bad;
 }
+
+int trace_read_all(const char *text, size_t size, const struct trace_reader *r, void *user)
+{
+        struct json j = { .at = text, .end = text + size };
+        bool first = true, one = true, found = false;
+        char member[TRACE_EVENT_NAME];
+        struct trace_event e;
+        if (!json_open(&j, '{'))
+                return SP_E_PROTO;
+        while (json_member(&j, &first, member, sizeof(member))) {
+                if (!strcmp(member, "traceEvents") && !found && json_open(&j, '[')) {
+                        found = true;
+                        while (json_element(&j, &one)) {
+                                const char *at = trace_value_at(&j);
+                                if (!trace_event_read(&j, &e))
+                                        return SP_E_PROTO;
+                                r->event(user, &e, at);
+                        }
+                } else if (!strcmp(member, "otherData")) {
+                        r->other(user, &j);
+                } else {
+                        json_skip(&j);
+                }
+        }
+        return found && json_ends(&j) ? 0 : SP_E_PROTO;
+}

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/status.h"
 #include "discovery/json.h"
 
 enum {
@@ -35,6 +36,18 @@ struct trace_event {
 
 /* Read an event. False: it is no object, or the text is bad. */
 bool trace_event_read(struct json *j, struct trace_event *ret);
+
+/* The events and the rest of a timeline, as they are read. */
+struct trace_reader {
+        void (*event)(void *user, const struct trace_event *e,
+                      const char *at); /* `at`: its place */
+        void (*other)(void *user,
+                      struct json *j); /* of "otherData"; reads the value, or passes over it */
+};
+
+/* Read a whole timeline. SP_E_PROTO: it is none. */
+SP_NODISCARD int trace_read_all(const char *text, size_t size, const struct trace_reader *r,
+                                void *user);
 
 /* Read a value: a text, cut to the room for it; an integer; any scalar as an argument (false: it is none). Each of them
  * passes over another value. */

@@ -75,8 +75,10 @@ void *trace_file_room(void *all, size_t count, size_t size, size_t max)
         return mem_realloc(all, (count ? 2 * count : 1) * size);
 }
 
-static void put_event(struct trace_file *f, const struct trace_event *e)
+static void put_event(void *user, const struct trace_event *e, const char *at)
 {
+        struct trace_file *f = user;
+        (void)at;
         if (e->phase == 'M') {
                 bool process = !strcmp(e->name, "process_name");
                 if (!process && strcmp(e->name, "thread_name") != 0)
@@ -167,8 +169,9 @@ static void take_energy(struct json *j, struct trace_file *f)
         f->energies[f->energy_count++] = e;
 }
 
-static void take_other(struct json *j, struct trace_file *f)
+static void take_other(void *user, struct json *j)
 {
+        struct trace_file *f = user;
         bool first = true;
         char member[32], text[TRACE_FILE_NAME_MAX];
         if (!trace_value_opens(j))
@@ -193,40 +196,17 @@ static void take_other(struct json *j, struct trace_file *f)
         }
 }
 
-static int parse(struct json *j, struct trace_file *f)
-{
-        bool first = true, one = true, found = false;
-        char member[32];
-        struct trace_event e;
-        if (!json_open(j, '{'))
-                return SP_E_PROTO;
-        while (json_member(j, &first, member, sizeof(member))) {
-                if (!strcmp(member, "traceEvents") && !found && json_open(j, '[')) {
-                        found = true;
-                        while (json_element(j, &one)) {
-                                if (!trace_event_read(j, &e))
-                                        return SP_E_PROTO;
-                                put_event(f, &e);
-                        }
-                } else if (!strcmp(member, "otherData")) {
-                        take_other(j, f);
-                } else {
-                        json_skip(j);
-                }
-        }
-        return found && json_ends(j) ? 0 : SP_E_PROTO;
-}
-
 int trace_file_parse(const char *text, size_t size, struct trace_file *ret)
 {
-        struct json j = { .at = text, .end = text + size };
+        static const struct trace_reader reader = { put_event, take_other };
         struct trace_file f = { .texts = mem_zalloc(sizeof(*f.texts)) };
         if (!f.texts)
                 return SP_E_NOMEM;
         f.texts->all[0] = mem_strdup("");
         f.texts->all[OTHERS] = mem_strdup("(others)");
         f.texts->count = 2;
-        int r = f.texts->all[0] && f.texts->all[OTHERS] ? parse(&j, &f) : SP_E_NOMEM;
+        int r = f.texts->all[0] && f.texts->all[OTHERS] ? trace_read_all(text, size, &reader, &f)
+                                                        : SP_E_NOMEM;
         if (r < 0)
                 trace_file_fini(&f);
         else

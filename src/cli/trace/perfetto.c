@@ -180,37 +180,31 @@ static void take_flow(struct conversion *c, const struct trace_event *e)
         i->flow = (uint32_t)c->flow_count++;
 }
 
+static void take_event(void *user, const struct trace_event *e, const char *at)
+{
+        struct conversion *c = user;
+        char phase = e->phase;
+        if (phase == 'M')
+                take_name(c, e);
+        else if (phase == 'X' || phase == 'i' || phase == 'C')
+                take_item(c, e, at);
+        else if (phase == 's' || phase == 't' || phase == 'f')
+                take_flow(c, e);
+        else
+                c->left_out++;
+}
+
+static void take_other(void *user, struct json *j)
+{
+        struct conversion *c = user;
+        c->other = (size_t)(trace_value_at(j) - c->text);
+        json_skip(j);
+}
+
 static int read_all(struct conversion *c)
 {
-        struct json j = { .at = c->text, .end = c->end };
-        bool first = true, one = true, found = false;
-        char member[TRACE_EVENT_NAME];
-        if (!json_open(&j, '{'))
-                return SP_E_PROTO;
-        while (json_member(&j, &first, member, sizeof(member))) {
-                if (!strcmp(member, "traceEvents") && !found && json_open(&j, '[')) {
-                        found = true;
-                        while (json_element(&j, &one)) {
-                                const char *at = trace_value_at(&j);
-                                if (!trace_event_read(&j, &c->event))
-                                        return SP_E_PROTO;
-                                char phase = c->event.phase;
-                                if (phase == 'M')
-                                        take_name(c, &c->event);
-                                else if (phase == 'X' || phase == 'i' || phase == 'C')
-                                        take_item(c, &c->event, at);
-                                else if (phase == 's' || phase == 't' || phase == 'f')
-                                        take_flow(c, &c->event);
-                                else
-                                        c->left_out++;
-                        }
-                } else {
-                        if (!strcmp(member, "otherData"))
-                                c->other = (size_t)(trace_value_at(&j) - c->text);
-                        json_skip(&j);
-                }
-        }
-        return found && json_ends(&j) ? 0 : SP_E_PROTO;
+        static const struct trace_reader reader = { take_event, take_other };
+        return trace_read_all(c->text, (size_t)(c->end - c->text), &reader, c);
 }
 
 static int by_row(const void *a, const void *b)
