@@ -9,27 +9,10 @@ enum { UNIT, UNIT_SIZE, STATUS, STREAM, NAME, CODEC, WIDTH, HEIGHT, RATE, TIME, 
 
 enum { KNOWN_FLAGS = MEDIA_RESET | MEDIA_FLUSH | MEDIA_KEY | MEDIA_TIMED };
 
-struct sink {
-        struct media_stream common;
-        bool open;
-        struct av_process process;
-        uint32_t units;
-};
-
-static void sink_end(struct sink *s)
-{
-        if (s->open) {
-                av_process_end(&s->process);
-                media_stream_uncount(s->common.media);
-        }
-        s->open = false;
-        s->units = 0;
-}
-
 static void sink_free(void *data)
 {
-        struct sink *s = data;
-        sink_end(s);
+        struct media_named *s = data;
+        media_named_end(s);
         media_detach(&s->common);
 }
 
@@ -58,38 +41,22 @@ static cl_int make_request(const struct registry_launch *l, const struct media *
         return status < 0 ? status : media_status(av_request_check(ret, false));
 }
 
-static cl_int sink_begin(struct sink *s, const struct av_request *r)
-{
-        struct media *media = s->common.media;
-        if (!media_stream_count(media))
-                return CL_OUT_OF_RESOURCES;
-        enum codec_result result = media_stream_open(r, media->stop, &s->process);
-        s->open = result == CODEC_OK;
-        if (!s->open)
-                media_stream_uncount(media);
-        return media_status(result);
-}
-
 /* Complete the file or stream, and close it. */
-static cl_int sink_finish(struct sink *s)
+static cl_int sink_finish(struct media_named *s)
 {
         struct av_reply unused;
         enum codec_result r = CODEC_OK;
         if (s->open)
                 r = av_process_call(&s->process, &(struct av_request){ .kind = AV_FLUSH }, &unused);
-        sink_end(s);
+        media_named_end(s);
         return media_status(r);
 }
 
 /* Write a unit of `size` bytes. */
-static cl_int sink_feed(struct sink *s, const struct registry_launch *l, const struct av_request *r,
-                        size_t size)
+static cl_int sink_feed(struct media_named *s, const struct registry_launch *l,
+                        const struct av_request *r, size_t size)
 {
-        cl_int status = CL_SUCCESS;
-        if (!s->open)
-                status = sink_begin(s, r);
-        else if (memcmp(&s->process.open, r, sizeof(*r)) != 0)
-                status = CL_INVALID_VALUE;
+        cl_int status = media_named_open(s, r);
         if (status < 0)
                 return status;
         if (size > r->in_room)
@@ -111,7 +78,7 @@ static cl_int sink_feed(struct sink *s, const struct registry_launch *l, const s
 static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
                          unsigned which, uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
-        struct sink *s = container_of(stream, struct sink, common);
+        struct media_named *s = container_of(stream, struct media_named, common);
         (void)which, (void)ret_size; /* there is one kernel, and it returns no data */
         uint32_t flags = media_value(l, FLAGS);
         struct av_request r;
@@ -137,12 +104,12 @@ static cl_int run_stream(const struct registry_launch *l, struct media_stream *s
                 status = sink_finish(s);
         }
         if (s->open && s->process.socket < 0)
-                sink_end(s); /* the next unit opens it anew */
+                media_named_end(s); /* the next unit opens it anew */
         return status;
 }
 
 static const struct media_kind sinks = {
-        .size = sizeof(struct sink),
+        .size = sizeof(struct media_named),
         .status = STATUS,
         .bytes = MEDIA_NO_ARGUMENT,
         .stream = STREAM,

@@ -10,29 +10,22 @@ enum { UNIT, UNIT_SIZE, STATUS, STREAM, NAME, FLAGS };
 enum { KNOWN_FLAGS = MEDIA_RESET | MEDIA_LOOP | MEDIA_FAST };
 
 struct source {
-        struct media_stream common;
-        bool open;
+        struct media_named named;
         bool held; /* the unit of `reply` did not fit into a buffer */
-        struct av_process process;
         struct av_reply reply;
-        uint32_t units;
 };
 
 static void source_end(struct source *s)
 {
-        if (s->open) {
-                av_process_end(&s->process);
-                media_stream_uncount(s->common.media);
-        }
-        s->open = s->held = false;
-        s->units = 0;
+        media_named_end(&s->named);
+        s->held = false;
 }
 
 static void source_free(void *data)
 {
         struct source *s = data;
         source_end(s);
-        media_detach(&s->common);
+        media_detach(&s->named.common);
 }
 
 /* Make the request that opens the source of these arguments. CL_INVALID_VALUE. */
@@ -53,44 +46,29 @@ static cl_int make_request(const struct registry_launch *l, const struct media *
                                               : media_name(&l->args[NAME], ret->name);
 }
 
-static cl_int source_begin(struct source *s, const struct av_request *r)
-{
-        struct media *media = s->common.media;
-        if (!media_stream_count(media))
-                return CL_OUT_OF_RESOURCES;
-        enum codec_result result = media_stream_open(r, media->stop, &s->process);
-        s->open = result == CODEC_OK;
-        if (!s->open)
-                media_stream_uncount(media);
-        return media_status(result);
-}
-
 static cl_int run_stream(const struct registry_launch *l, struct media_stream *stream,
                          unsigned which, uint32_t words[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
 {
-        struct source *s = container_of(stream, struct source, common);
+        struct source *s = container_of(stream, struct source, named.common);
         (void)which; /* there is one kernel */
         const struct registry_value *unit = &l->args[UNIT];
         struct av_request r;
-        cl_int status = make_request(l, s->common.media, &r);
+        cl_int status = make_request(l, s->named.common.media, &r);
         if (status < 0)
                 return status;
         if (media_value(l, FLAGS) & MEDIA_RESET)
                 source_end(s);
-        if (!s->open)
-                status = source_begin(s, &r);
-        else if (memcmp(&s->process.open, &r, sizeof(r)) != 0)
-                status = CL_INVALID_VALUE;
+        status = media_named_open(&s->named, &r);
         if (status < 0)
                 return status;
         enum codec_result result = CODEC_OK;
         if (!s->held)
-                result = av_process_call(&s->process, &(struct av_request){ .kind = AV_NEXT },
+                result = av_process_call(&s->named.process, &(struct av_request){ .kind = AV_NEXT },
                                          &s->reply);
-        words[MEDIA_PICTURES] = s->units;
+        words[MEDIA_PICTURES] = s->named.units;
         if (result != CODEC_OK) {
                 words[MEDIA_RESULT] = s->reply.flags & AV_END ? MEDIA_END : MEDIA_AGAIN;
-                if (s->process.socket < 0)
+                if (s->named.process.socket < 0)
                         source_end(s); /* the next command opens it anew */
                 return media_status(result);
         }
@@ -104,8 +82,8 @@ static cl_int run_stream(const struct registry_launch *l, struct media_stream *s
         s->held = !unit->data || unit->size < s->reply.size;
         if (s->held)
                 return CL_INVALID_BUFFER_SIZE;
-        memcpy(unit->data, av_process_out(&s->process), (size_t)s->reply.size);
-        words[MEDIA_PICTURES] = ++s->units;
+        memcpy(unit->data, av_process_out(&s->named.process), (size_t)s->reply.size);
+        words[MEDIA_PICTURES] = ++s->named.units;
         words[MEDIA_RESULT] = MEDIA_PICTURE;
         *ret_size = s->reply.size;
         return CL_SUCCESS;
