@@ -17,10 +17,10 @@ struct media_named {
         uint32_t units; /* that commands have delivered or taken since it was opened */
 };
 
-/* Open the source or sink that `open` names, if the stream is not open. CL_INVALID_VALUE: there is none of this name, or
- * the stream was opened with other values. CL_IMAGE_FORMAT_NOT_SUPPORTED: it can't be opened now, or has no video, or
- * its format does not take the codec. CL_OUT_OF_HOST_MEMORY: the session has as many as it may. CL_OUT_OF_RESOURCES:
- * media-io does not run now, or the device has as many streams as it may. */
+/* Open the source or sink that `open` names, if the stream is not open. CL_INVALID_VALUE: there is none of this
+ * name, or the stream was opened with other values. CL_IMAGE_FORMAT_NOT_SUPPORTED: it can't be opened now, or has no
+ * video, or its format does not take the codec. CL_OUT_OF_HOST_MEMORY: the session has as many as it may.
+ * CL_OUT_OF_RESOURCES: media-io does not run now, or the device has as many streams as it may. */
 cl_int media_named_open(struct media_named *s, const struct av_request *open);
 void media_named_end(struct media_named *s); /* it may be closed already */
 
