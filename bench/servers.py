@@ -1,8 +1,11 @@
 """Starting and ending servers and choosing OpenCL implementations, for the benchmark scripts."""
 
+import contextlib
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -98,15 +101,27 @@ def dialler(pid):
     return next(filter(is_dialler, every_child(pid)), None)
 
 
+def kept_port():
+    """A free port that stays free while no server has it: no other socket gets it by chance, since it is below the
+    range from which the kernel gives ports."""
+    low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(max(low // 2, 1024), low)
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
+
+
 class Servers:
-    """Some spancld on free loopback ports, and on Unix sockets ("unix", and "shm" with shared memory);
+    """Some spancld on free loopback ports, or on `ports`, and on Unix sockets ("unix", and "shm" with shared memory);
     ended by process id. Their log is kept, or goes to the descriptor `stderr`. "in-process": the environment names no
     server but the devices of this host."""
 
     def __init__(self, build, count=1, options=(), prefix=(), vendors=None, transport="tcp", stderr=None,
-                 pass_fds=()):
+                 pass_fds=(), ports=None):
         self.build = Path(build).resolve()
         self.processes = []
+        self.kept = ports or [0] * count
         self.ports = []
         self.transport = transport
         self.folder = tempfile.TemporaryDirectory()
@@ -121,26 +136,35 @@ class Servers:
         if known and "--sandbox-read" not in options:
             options = (*options, "--sandbox-read", str(Path(known).parent))
         for i in range(count):
-            read_end, write_end = os.pipe()
-            command = [*prefix, str(self.build / "bin/spancld"), *self.listen(i),
-                       "--ready-fd", str(write_end), *options]
-            process = subprocess.Popen(command, env=env, pass_fds=[write_end, *pass_fds],
-                                       stdin=subprocess.DEVNULL, stdout=self.log,
-                                       stderr=self.log if stderr is None else stderr)
-            os.close(write_end)
-            self.processes.append(process)
-            with os.fdopen(read_end) as ready:
-                words = ready.readline().split()
+            command = [*prefix, str(self.build / "bin/spancld"), *self.listen(i), *options]
+            words = self.start(command, env, pass_fds, stderr)
+            while self.kept[i] and "the address is in use" in self.log_text():
+                # A process that a killed server was just starting has the server's sockets for another moment.
+                self.processes.pop().wait()
+                self.log.seek(0)
+                self.log.truncate()
+                words = self.start(command, env, pass_fds, stderr)
             if len(words) != 2 or words[0] != "ready":
                 self.stop()
                 raise RuntimeError("spancld did not come up:\n" + self.log_text())
             self.ports.append(int(words[1]))
 
+    def start(self, command, env, pass_fds, stderr):
+        """Start one server. Returns the words it says when it is ready, or none if it ends before."""
+        read_end, write_end = os.pipe()
+        self.processes.append(subprocess.Popen([*command, "--ready-fd", str(write_end)], env=env,
+                                               pass_fds=[write_end, *pass_fds], stdin=subprocess.DEVNULL,
+                                               stdout=self.log, stderr=self.log if stderr is None else stderr))
+        os.close(write_end)
+        with os.fdopen(read_end) as ready:
+            return ready.readline().split()
+
     def listen(self, i):
+        address = f"127.0.0.1:{self.kept[i]}"
         if self.transport in ("tcp", "in-process"):
-            return ["--listen", "127.0.0.1:0"]
+            return ["--listen", address]
         share = "on" if self.transport == "shm" else "off"
-        return ["--listen", "127.0.0.1:0", "--socket", f"{self.folder.name}/{i}.socket", "--shared-memory", share]
+        return ["--listen", address, "--socket", f"{self.folder.name}/{i}.socket", "--shared-memory", share]
 
     def address(self, i):
         if self.transport == "in-process":

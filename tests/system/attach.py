@@ -19,6 +19,7 @@ import daemon
 from daemon import BUILD, at, servers
 from listing import Lister
 from security import Place
+from servers import kept_port
 from timeline import Timeline
 from told import Told
 from top import top
@@ -228,7 +229,7 @@ def a_time_limits_the_recording():
         claims.wait_for(lambda: not sessions(at(s.ports[0])), "its end")
         done = attach(at(s.ports[0]))
         assert done.returncode == 1 and "no session to record" in done.stderr, done.stderr
-    done = attach(at(daemon.closed_port()))
+    done = attach(at(kept_port()))
     assert done.returncode == 1 and "refused" in done.stderr, done.stderr
 
 

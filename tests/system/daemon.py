@@ -25,7 +25,7 @@ import claims  # noqa: E402
 from claims import wait_for  # noqa: E402
 from hosts import Hosts, may_make_hosts  # noqa: E402
 from relay import Relay  # noqa: E402
-from servers import Servers, children, every_child, native_vendors, zygote  # noqa: E402
+from servers import Servers, children, every_child, kept_port, native_vendors, zygote  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 CLIENT = str(BUILD / "bin/bench_opencl")
@@ -86,12 +86,6 @@ def at(port):
     return f"localhost:{port}"
 
 
-def closed_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def clinfo(where, prefix=(), **more):
     """A program that knows nothing of our sanitizers has to load their libraries first."""
     needs = subprocess.run(["ldd", str(BUILD / "bin/spancld")], stdout=subprocess.PIPE, text=True, check=True)
@@ -116,7 +110,7 @@ def unknown_host_is_named():
 
 
 def refused_connection_is_named():
-    port = closed_port()
+    port = kept_port()
     no_devices(at(port), str(port))
 
 
@@ -126,7 +120,7 @@ def wrong_variable_is_named():
 
 def good_server_serves_beside_a_missing_one():
     with servers() as s:
-        done = clinfo(f"{at(closed_port())} {at(s.ports[0])}")
+        done = clinfo(f"{at(kept_port())} {at(s.ports[0])}")
         assert done.stdout.count("Device #") == 1, done.stdout + done.stderr
 
 

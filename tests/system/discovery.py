@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
 from hosts import Hosts, may_make_hosts  # noqa: E402
-from servers import Servers  # noqa: E402
+from servers import Servers, kept_port  # noqa: E402
 from top import top  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
@@ -27,15 +27,11 @@ class Server(Servers):
 
     def __init__(self, keys=None, transport="tcp", port=0, sessions=None, prefix=()):
         options = ["--backend", "reference", "--devices", "0"]
-        self.port = port
         if sessions:
             options += ["--sessions", str(sessions)]
         if keys:
             options += ["--keys", str(keys)]
-        super().__init__(BUILD, 1, options, transport=transport, prefix=prefix)
-
-    def listen(self, i):
-        return ["--listen", f"127.0.0.1:{self.port}"] if self.port else super().listen(i)
+        super().__init__(BUILD, 1, options, transport=transport, prefix=prefix, ports=[port])
 
     def name(self):
         return f"127.0.0.1:{self.ports[0]}"
@@ -559,7 +555,7 @@ def sessions_of_this_process_and_those_that_the_program_wants_stay():
 
 
 def a_server_that_is_gone_when_it_is_used_again_is_not_available_until_it_is_back():
-    server = Server()
+    server = Server(port=kept_port())
     client = Client(None, servers=server.name())
     client.expect("list", "a")
     for _ in range(2):

@@ -16,7 +16,7 @@ from pathlib import Path
 import claims
 from claims import wait_for
 from security import BUILD, HANG_S, Place, works
-from servers import Servers, children
+from servers import Servers, children, kept_port
 from told import Told
 
 LISTER = str(BUILD / "bin/system_lister")
@@ -47,7 +47,7 @@ def several(count, *options, transports=("tcp",)):
     """Servers that are ready for a session each, and their addresses."""
     with ExitStack() as stack:
         all_ = [stack.enter_context(Servers(BUILD, 1, ("--backend", "reference", "--log", "info", *options),
-                                            transport=transports[i % len(transports)]))
+                                            transport=transports[i % len(transports)], ports=[kept_port()]))
                 for i in range(count)]
         for s in all_:
             wait_for(lambda s=s: "is ready, " in s.log_text(), s.log_text)
@@ -230,7 +230,7 @@ def a_server_may_be_started_anew_between_listing_and_context():
         port = first.ports[0]
         first.stop()
         assert program.use(0) == NOT_AVAILABLE
-        with Servers(BUILD, 1, ("--backend", "reference", "--log", "info", "--listen", f"127.0.0.1:{port}")) as again:
+        with Servers(BUILD, 1, ("--backend", "reference", "--log", "info"), ports=[port]) as again:
             wait_for(lambda: program.use(1) == "ok", again.log_text)
             assert program.use(0) == "ok" and have_begun([again], [1])
             assert program.use(2) == "ok" and have_begun([other], [1])

@@ -19,7 +19,7 @@ import unittest.mock
 from pathlib import Path
 
 import claims
-from daemon import (BUILD, HANG_S, ROOT, VENDORS, Relay, at, children, client_env, closed_port, servers,
+from daemon import (BUILD, HANG_S, ROOT, VENDORS, Relay, at, children, client_env, kept_port, servers,
                     wait_for)
 
 sys.path.insert(0, str(ROOT / "bench"))
@@ -107,26 +107,26 @@ def the_other_side_connects_when_one_cannot():
     for wrong in range(2):
         with servers(2) as s:
             where = [at(s.ports[0]), at(s.ports[1])]
-            where[wrong] += f"#{at(closed_port())}"
+            where[wrong] += f"#{at(kept_port())}"
             assert WARNING not in passes(start(" ".join(where)))
 
 
 def the_client_relays_what_cannot_go_directly():
     with servers(3) as s, tempfile.NamedTemporaryFile() as stats:
-        where = " ".join(f"{at(p)}#{at(closed_port())}" for p in s.ports)
+        where = " ".join(f"{at(p)}#{at(kept_port())}" for p in s.ports)
         err = passes(start(where, SPANCL_STATS=stats.name))
         assert err.count(WARNING) == 3, err  # once for each two
 
 
 def the_client_relays_between_itself_and_a_server_that_it_alone_reaches():
     with servers(1) as s:
-        passes(start(f"in-process {at(s.ports[0])}#{at(closed_port())}",
+        passes(start(f"in-process {at(s.ports[0])}#{at(kept_port())}",
                      OCL_ICD_VENDORS=str(BUILD / "etc/vendors")))
 
 
 def top_tells_what_is_relayed():
     with servers(2) as s:
-        where = " ".join(f"{at(p)}#{at(closed_port())}" for p in s.ports)
+        where = " ".join(f"{at(p)}#{at(kept_port())}" for p in s.ports)
         client = start(where)
         seen = ""
         while client.poll() is None and "through the client" not in seen:

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import claims  # noqa: E402
-from servers import Servers, children, native_vendors, zygote  # noqa: E402
+from servers import Servers, children, kept_port, native_vendors, zygote  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve()
 HANG_S = 120  # a watchdog, not a claim about speed
@@ -38,8 +38,8 @@ class Place:
     def __exit__(self, *_):
         self.folder.cleanup()
 
-    def spancld(self, *options):
-        return Servers(BUILD, 1, ("--backend", "reference", "--keys", str(self.server), *options))
+    def spancld(self, *options, port=0):
+        return Servers(BUILD, 1, ("--backend", "reference", "--keys", str(self.server), *options), ports=[port])
 
     def spancl(self, *command, prefix=(), **how):
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
@@ -134,11 +134,11 @@ def invalid_code_is_reported_at_once():
 
 def a_server_set_up_anew_is_not_believed():
     with Place() as p:
-        with p.spancld() as s:
-            port = s.ports[0]
+        port = kept_port()
+        with p.spancld(port=port):
             p.pair(port)
         (p.server / "identity.pem").unlink()
-        with p.spancld("--listen", f"127.0.0.1:{port}"):
+        with p.spancld(port=port):
             fails(p.ping(port), "not the one it was paired with", "spancl pair")
 
 
@@ -293,7 +293,7 @@ def a_key_can_be_changed_again_and_again():
 
 
 def a_server_changes_its_key_without_being_paired_anew():
-    with Place() as p, p.spancld() as s:
+    with Place() as p, p.spancld(port=kept_port()) as s:
         p.pair(s.ports[0])
         servers = (p.client / "servers").read_text()
         old = Path(p.folder.name) / "server before"
@@ -307,7 +307,7 @@ def a_server_changes_its_key_without_being_paired_anew():
         s.stop()
         shutil.rmtree(p.server)
         shutil.copytree(old, p.server)  # who has the old key is nobody now
-        with p.spancld("--listen", f"127.0.0.1:{port}"):
+        with p.spancld(port=port):
             fails(p.ping(port), "not the one it was paired with")
 
 

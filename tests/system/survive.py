@@ -12,6 +12,7 @@ from pathlib import Path
 
 import claims
 from daemon import BUILD, HANG_S, VENDORS, Relay, at, children, client_env, servers, session_worker, wait_for
+from servers import kept_port
 from told import Told
 
 ACTOR = str(BUILD / "bin/system_actor")
@@ -38,16 +39,21 @@ class Actor(Told):
         super().leave()
 
 
+def kept(count=1, *options):
+    """Servers whose ports are free when the servers end."""
+    return servers(count, *options, ports=[kept_port() for _ in range(count)])
+
+
 def anew(s, *options):
     """Another server at the address of one that has ended."""
-    return servers(1, "--listen", f"127.0.0.1:{s.ports[0]}", *options)
+    return servers(1, *options, ports=s.ports[:1])
 
 
 # --- Servers that are started anew ----------------------------------------------------------------
 
 def restarted_server_serves_new_contexts(ending=signal.SIGKILL, *options):
     client_options = ("builtin",) if options else ()
-    with servers(1, *options) as s, Actor(at(s.ports[0]), *client_options) as client:
+    with kept(1, *options) as s, Actor(at(s.ports[0]), *client_options) as client:
         here = client.do("devices")
         client.do("begin")
         client.do("compute")
@@ -72,7 +78,7 @@ def server_that_ends_in_order_and_comes_back_serves_new_contexts():
 
 
 def restarted_server_serves_again_and_again():
-    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+    with kept(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
         running = s
         for _ in range(70):  # more than a client has numbers for servers
             client.do("until 11")
@@ -92,7 +98,7 @@ def sigterm_is_told_to_a_new_session_that_is_busy():
     program = BUILD / "bin/outage"
     if not program.exists():
         return "the examples are not built"
-    with servers() as s, tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as said:
+    with kept() as s, tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as said:
         frames = subprocess.Popen([str(program), "--frames", "0", "--size", "64x48"], text=True,
                                   env=client_env(f"{at(s.ports[0])} in-process",
                                                  OCL_ICD_VENDORS=beside_native(folder)),
@@ -120,7 +126,7 @@ def sigterm_is_told_to_a_new_session_that_is_busy():
 
 
 def device_that_is_gone_stays_unavailable():
-    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+    with kept(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
         client.do("begin")
         client.do("compute")
         for filter_, devices in (("1", "01"), ("0", "10"), ("0,1", "11")):
@@ -138,7 +144,7 @@ def device_that_is_gone_stays_unavailable():
 
 
 def one_of_two_servers_comes_back():
-    with servers(2) as s, Actor(f"{at(s.ports[0])} {at(s.ports[1])}") as client:
+    with kept(2) as s, Actor(f"{at(s.ports[0])} {at(s.ports[1])}") as client:
         client.do("begin")
         client.do("compute")
         s.processes[0].kill()
@@ -156,7 +162,7 @@ def one_of_two_servers_comes_back():
 
 def idle_application_is_told_that_devices_go_and_come():
     # In the end it watches nothing, but it polls, so it keeps its session.
-    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin", SPANCL_IDLE="3000") as client:
+    with kept(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin", SPANCL_IDLE="3000") as client:
         client.do("watch")
         s.processes[0].kill()
         s.processes[0].wait()
@@ -261,7 +267,7 @@ def server_that_drains_keeps_its_session_and_refuses_others():
 
 
 def server_that_drains_is_left_by_a_client_without_contexts():
-    with servers(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
+    with kept(1, "--backend", "reference") as s, Actor(at(s.ports[0]), "builtin") as client:
         here = client.do("devices")
         assert drain(at(s.ports[0])).returncode == 0
         assert s.processes[0].wait(HANG_S) == 0
@@ -449,7 +455,7 @@ def no_frame_is_lost_in_outages():
     program = BUILD / "bin/outage"
     if not program.exists():
         return "the examples are not built"
-    with servers() as s, tempfile.TemporaryDirectory() as folder:
+    with kept() as s, tempfile.TemporaryDirectory() as folder:
         relay = Relay(s.ports[0])
         frames = subprocess.Popen([str(program), "--frames", "0", "--size", "64x48"], text=True,
                                   env=client_env(f"{at(relay.port)} in-process",
