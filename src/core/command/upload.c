@@ -172,21 +172,39 @@ static struct upload *next_upload(struct client *c) REQUIRES(client_held)
         return NULL;
 }
 
+/* What a thread that hashes has; the thread frees it. */
+struct hasher {
+        struct client *client;
+        uint8_t room[CHUNK];
+};
+
 static void *hash_main(void *user)
 {
-        struct client *c = user;
-        uint8_t *room = mem_alloc(CHUNK);
+        struct hasher *h = user;
+        struct client *c = h->client;
         client_lock(c);
         while (!c->transfers.uploads.stop) {
-                struct upload *u = room ? next_upload(c) : NULL;
+                struct upload *u = next_upload(c);
                 if (u)
-                        hash_next(u, room);
+                        hash_next(u, h->room);
                 else
                         client_sleep(c, &c->transfers.uploads.work, UINT64_MAX);
         }
         client_unlock(c);
-        mem_free(room);
+        mem_free(h);
         return NULL;
+}
+
+static bool start_thread(struct client *c, thread_id *ret) REQUIRES(client_held)
+{
+        struct hasher *h = mem_alloc(sizeof(*h));
+        if (!h)
+                return false;
+        h->client = c;
+        if (!thread_start(ret, false, hash_main, h))
+                return true;
+        mem_free(h);
+        return false;
 }
 
 /* Return false if there is no thread. */
@@ -194,8 +212,7 @@ static bool start_threads(struct client *c) REQUIRES(client_held)
 {
         unsigned count = thread_cores() <= FEW_CORES ? 2 : UPLOADS_THREADS;
         while (!c->transfers.uploads.stop && c->transfers.uploads.thread_count < count &&
-               !thread_start(&c->transfers.uploads.threads[c->transfers.uploads.thread_count],
-                             false, hash_main, c))
+               start_thread(c, &c->transfers.uploads.threads[c->transfers.uploads.thread_count]))
                 c->transfers.uploads.thread_count++;
         return c->transfers.uploads.thread_count != 0;
 }

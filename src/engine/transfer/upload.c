@@ -223,29 +223,46 @@ static bool work(struct engine *e, uint8_t *bytes) REQUIRES(engine_held)
         return true;
 }
 
+/* What a thread has; the thread frees it. */
+struct upload_thread {
+        struct engine *engine;
+        uint8_t bytes[WIRE_UPLOAD_CHUNK];
+};
+
 static void *uploads_main(void *arg)
 {
-        struct engine *e = arg;
-        uint8_t *bytes = mem_alloc(WIRE_UPLOAD_CHUNK);
+        struct upload_thread *own = arg;
+        struct engine *e = own->engine;
         engine_lock(e);
-        while (bytes && !e->uploads.stop) {
-                if (work(e, bytes))
+        while (!e->uploads.stop) {
+                if (work(e, own->bytes))
                         engine_settle(e);
                 else
                         engine_sleep(e, &e->uploads.wake, UINT64_MAX);
         }
         engine_unlock(e);
-        mem_free(bytes);
+        mem_free(own);
         return NULL;
 }
 
-/* If no thread can be started, no upload is taken. */
+static bool start_thread(struct engine *e, thread_id *ret) REQUIRES(engine_held)
+{
+        struct upload_thread *own = mem_alloc(sizeof(*own));
+        if (!own)
+                return false;
+        own->engine = e;
+        if (!thread_start(ret, false, uploads_main, own))
+                return true;
+        mem_free(own);
+        return false;
+}
+
+/* Return false if there is no thread. */
 static bool start_threads(struct engine *e) REQUIRES(engine_held)
 {
         struct engine_uploads *s = &e->uploads;
         unsigned cores = thread_cores(), count = cores <= FEW_CORES ? 2 : UPLOAD_THREADS;
-        while (!s->stop && s->thread_count < count &&
-               !thread_start(&s->threads[s->thread_count], false, uploads_main, e))
+        while (!s->stop && s->thread_count < count && start_thread(e, &s->threads[s->thread_count]))
                 s->thread_count++;
         return s->thread_count != 0;
 }
@@ -399,8 +416,13 @@ int engine_handle_upload_offer(void *user, const struct wire_upload_offer *m)
         memcpy(u->names + u->count, m->names.data, count * sizeof(*u->names));
         memset(u->states + u->count, CHUNK_NAMED, count);
         u->count += count;
-        if (!e->params.single_threaded && !e->uploads.thread_count && !start_threads(e))
-                return SP_E_LIMIT;
+        if (!e->params.single_threaded && !e->uploads.thread_count && !start_threads(e)) {
+                /* Without a thread nothing is looked up, and the client sends the bytes. */
+                memset(u->states + m->first, CHUNK_LACKING, count);
+                u->next = u->count;
+                answer(u);
+                return 0;
+        }
         if (list_empty(&u->link))
                 list_append(&e->uploads.waiting, &u->link);
         engine_uploads_go_on(e);
