@@ -172,7 +172,7 @@ static struct upload *next_upload(struct client *c) REQUIRES(client_held)
         return NULL;
 }
 
-/* What a thread that hashes has; the thread frees it. */
+/* The memory of a thread that hashes; the thread frees it. */
 struct hasher {
         struct client *client;
         uint8_t room[CHUNK];

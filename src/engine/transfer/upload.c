@@ -223,7 +223,7 @@ static bool work(struct engine *e, uint8_t *bytes) REQUIRES(engine_held)
         return true;
 }
 
-/* What a thread has; the thread frees it. */
+/* The memory of a thread that looks chunks up; the thread frees it. */
 struct upload_thread {
         struct engine *engine;
         uint8_t bytes[WIRE_UPLOAD_CHUNK];
