@@ -472,9 +472,13 @@ static struct lock global_lock = LOCK_INIT;
 static struct client *global;
 static struct client *abandoned; /* of before a fork */
 static bool exiting;
+/* This thread starts the client's tracers and holds global_lock: LTTng's library makes a file by a child of its own. */
+static _Thread_local bool starting_tracers;
 
 static void fork_prepare(void) LOCK_UNCHECKED
 {
+        if (starting_tracers)
+                return;
         lock_take(&global_lock);
         if (global)
                 lock_take(&global->lock);
@@ -482,6 +486,8 @@ static void fork_prepare(void) LOCK_UNCHECKED
 
 static void fork_parent(void) LOCK_UNCHECKED
 {
+        if (starting_tracers)
+                return;
         if (global)
                 lock_release(&global->lock);
         lock_release(&global_lock);
@@ -492,6 +498,8 @@ static void fork_parent(void) LOCK_UNCHECKED
  * the application still holds them. */
 static void fork_child(void) LOCK_UNCHECKED
 {
+        if (starting_tracers) /* this child does not come back from LTTng's library */
+                return;
         trace_stop(); /* the file is the parent's */
         profile_stop();
         recorder_forget();
@@ -528,7 +536,9 @@ struct client *client_get(void)
                         thread_at_fork(fork_prepare, fork_parent, fork_child);
                         log_threshold = (enum log_level)config_number(CONFIG_client_log);
                         config_faults(log_fault, NULL);
+                        starting_tracers = true;
                         tracing_start();
+                        starting_tracers = false;
                         profile_start();
                         prepared = true;
                 }

@@ -123,6 +123,19 @@ def without_a_session_daemon_everything_works():
         assert not compute(at(server.ports[0]), SPANCL_LTTNG="on")
 
 
+def the_first_program_of_a_host_starts():
+    """Without its file in /dev/shm, LTTng's library forks a child to make it, while SpanCL's client starts."""
+    if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/dev/shm"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        return "not permitted to have another /dev/shm"
+    with servers(1) as server:
+        done = daemon.run(["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && "$@" && ls /dev/shm', "-",
+                           daemon.CLIENT, "--only", "empty", "--scale", "5"], at(server.ports[0]), SPANCL_LTTNG="on")
+    assert done.returncode == 0 and not done.stderr, done
+    assert "lttng-ust-wait" in done.stdout.splitlines()[-1], done.stdout
+    return None
+
+
 def a_missing_module_is_named_and_the_program_runs():
     alone = Path(tempfile.mkdtemp(dir=FOLDER.name))
     shutil.copy(LIBRARY, alone / "libspancl.so.1")
