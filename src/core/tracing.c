@@ -76,6 +76,12 @@ static int put_own(void *user, const struct trace_thread *t) LOCK_UNCHECKED
         return 0;
 }
 
+static bool has_call(void *user, uint64_t event) LOCK_UNCHECKED
+{
+        const struct writing *w = user;
+        return journal_name(&w->view, event) != NULL;
+}
+
 static void put_server(struct writing *w, const struct server *s, struct bytes info)
         REQUIRES(client_held)
 {
@@ -87,6 +93,8 @@ static void put_server(struct writing *w, const struct server *s, struct bytes i
                 .offset_ns = s->clock.offset,
                 .begin_ns = w->begin_ns > error ? w->begin_ns - error : 0,
                 .end_ns = client_now_ns(w->client) + error,
+                .has_call = has_call,
+                .user = w,
         };
         trace_server_put(&w->out, &t, info);
         w->gaps.dropped += t.gaps.dropped;

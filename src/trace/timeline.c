@@ -126,8 +126,8 @@ void timeline_rate(struct timeline *t, unsigned process, uint64_t ns, uint64_t w
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
-                     const struct trace_record *r, const char *command)
+static void put_record(struct timeline *t, unsigned process, uint64_t thread,
+                       const struct trace_record *r, const char *command, bool first)
 {
         const struct trace_info *p = trace_find(trace_probe_of(r));
         if (!p || r->end_ns < r->begin_ns)
@@ -141,8 +141,21 @@ void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
                 put_head(t, "i", process, thread, r->begin_ns);
                 fprintf(t->out, ", \"s\": \"g\", \"name\": \"%s\", \"cat\": \"mark\"}", p->name);
         } else if (p->flow != TRACE_FLOW_NONE) {
-                timeline_flow(t, p->flow, process, thread, r->begin_ns, "command", r->value);
+                timeline_flow(t, first ? TRACE_FLOW_START : p->flow, process, thread, r->begin_ns,
+                              "command", r->value);
         }
+}
+
+void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
+                     const struct trace_record *r, const char *command)
+{
+        put_record(t, process, thread, r, command, false);
+}
+
+void timeline_record_first(struct timeline *t, unsigned process, uint64_t thread,
+                           const struct trace_record *r)
+{
+        put_record(t, process, thread, r, NULL, true);
 }
 
 /* ---- other data ----------------------------------------------------------------------------- */

@@ -24,6 +24,9 @@ void timeline_thread(struct timeline *t, unsigned process, uint64_t thread, cons
  * command that its event completes; NULL: none is known. */
 void timeline_record(struct timeline *t, unsigned process, uint64_t thread,
                      const struct trace_record *r, const char *command);
+/* The same, but the arrow of its event begins here: viewers leave out arrows without a begin. */
+void timeline_record_first(struct timeline *t, unsigned process, uint64_t thread,
+                           const struct trace_record *r);
 
 /* ---- what is no record ---------------------------------------------------------------------- */
 

@@ -69,5 +69,9 @@ class Timeline:
     def of(self, category, name=None):
         return [e for e in self.slices if e["cat"] == category and name in (None, e["name"])]
 
+    def processes_of(self, kind):
+        """The processes whose names contain this."""
+        return [name for name in self.processes.values() if kind in name]
+
     def process(self, e):
         return self.processes[e["pid"]]

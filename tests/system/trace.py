@@ -18,6 +18,7 @@ import daemon
 from daemon import BUILD, at, servers
 from pftrace import PfTrace
 from relay import Relay
+from security import Place
 from timeline import Timeline, ns
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -102,6 +103,25 @@ def waits_tell_what_was_waited_for():
     blocking = [e for e in t.of("waited", "blocking command")]
     assert blocking and {e["args"]["command"] for e in blocking} <= {"read buffer", "write buffer"}, blocking
     assert t.of("client", "build") and t.of("server", "compile") + t.of("server", "cached")
+
+
+def builds_compression_and_encryption_are_shown():
+    """The second run finds the first one's builds in the servers' cache."""
+    with Place() as p, servers(2, "--keys", str(p.server), "--compression", "lz4", "--cache", f"{p.folder.name}/cache") as both:
+        for port in both.ports:
+            p.pair(port)
+        where = " ".join(f"tls:localhost:{port}" for port in both.ports)
+        more = {"SPANCL_KEYS": str(p.client), "SPANCL_COMPRESSION": "lz4"}
+        new, old = (traced(where, PROGRAM, 1, MOVES, 7, **more)[0] for _ in range(2))
+    for t, compiled in (new, True), (old, False):
+        made, found = t.of("server", "compile"), t.of("server", "cached")
+        assert len(made) + len(found) == len(t.processes_of(": devices")) and bool(made) == compiled, (made, found)
+        links = t.processes_of(": link (")
+        assert len(links) == 2 and all("tls" in link and ", encrypted, " in link for link in links), links
+        assert all("compress" in link for link in links), links
+        # The packed bytes are those of the program's transfers, on both sides.
+        packed, unpacked = (sum(e["args"]["bytes"] for e in t.of("link", name)) for name in ("pack", "unpack"))
+        assert packed == unpacked > MIB, (packed, unpacked)
 
 
 def lanes_carry_what_the_client_counts():

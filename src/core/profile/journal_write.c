@@ -130,24 +130,26 @@ static void put_move(struct client *c, struct timeline *out, const struct journa
         unsigned from = host ? 0 : (unsigned)m->from;
         uint64_t row = JOURNAL_MOVES_FROM + (host ? 0 : from + 1) * QUEUE_ROWS_LAYERS + layer;
         char text[300];
+        /* The source comes first: viewers take an arrow's end only behind its begin, and both rows have the same times. */
+        if (!host) {
+                unsigned here = JOURNAL_LINKS + from;
+                uint64_t source = JOURNAL_MOVES_TO + (uint64_t)m->to * QUEUE_ROWS_LAYERS + layer;
+                if (name) {
+                        snprintf(text, sizeof(text), "migrations to %.200s", to);
+                        timeline_thread(out, here, source, text);
+                }
+                put_slice(out, here, source, m, begin, end, "source");
+                timeline_flow(out, TRACE_FLOW_START, here, source, begin, "migration", m->event);
+        }
         if (name) {
                 snprintf(text, sizeof(text), "migrations from %.200s",
                          host ? "the program" : server_name(c->servers[from]));
                 timeline_thread(out, there, row, text);
         }
         put_slice(out, there, row, m, begin, end, "migration");
-        if (host)
-                return;
-        unsigned here = JOURNAL_LINKS + from;
-        uint64_t source = JOURNAL_MOVES_TO + (uint64_t)m->to * QUEUE_ROWS_LAYERS + layer;
-        if (name) {
-                snprintf(text, sizeof(text), "migrations to %.200s", to);
-                timeline_thread(out, here, source, text);
-        }
-        put_slice(out, here, source, m, begin, end, "source");
-        timeline_flow(out, TRACE_FLOW_START, here, source, begin, "migration", m->event);
-        timeline_flow(out, TRACE_FLOW_END, there, row, end > begin ? end - 1 : end, "migration",
-                      m->event);
+        if (!host)
+                timeline_flow(out, TRACE_FLOW_END, there, row, end > begin ? end - 1 : end,
+                              "migration", m->event);
 }
 
 static void put_moves(struct client *c, struct timeline *out, struct journal_gaps *gaps,

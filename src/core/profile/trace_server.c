@@ -27,6 +27,18 @@ static bool is_older(const struct trace_server *s, uint64_t begin_ns)
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
+/* Does the arrow of a record's command begin here? Commands of migrations, and all of an observer's, have no call. A
+ * command may be submitted again. */
+static bool begins(struct trace_server *s, const struct trace_record *r)
+{
+        uint64_t *newest = &s->begun[r->value % TRACE_SERVER_BEGUN];
+        if (r->probe != TRACE_submit || *newest == r->value ||
+            (s->has_call && s->has_call(s->user, r->value)))
+                return false;
+        *newest = r->value;
+        return true;
+}
+
 /* One INFO_TRACE_THREAD, brought to this side's clock. */
 static void put_thread(struct timeline *out, struct trace_server *s, struct bytes block,
                        size_t *room)
@@ -61,7 +73,11 @@ static void put_thread(struct timeline *out, struct trace_server *s, struct byte
                 if (!named)
                         timeline_thread(out, process, thread, text);
                 named = true;
-                if (r.probe <= TRACE_PROBE_MASK) /* servers tell no places */
+                if (r.probe > TRACE_PROBE_MASK) /* servers tell no places */
+                        continue;
+                if (begins(s, &r))
+                        timeline_record_first(out, process, thread, &r);
+                else
                         timeline_record(out, process, thread, &r, NULL);
         }
 }

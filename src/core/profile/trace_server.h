@@ -11,6 +11,7 @@ enum {
         TRACE_SERVER_COMMANDS = 1 << 16,
         TRACE_SERVER_DEVICES = 64,
         TRACE_SERVER_NAME = 64,
+        TRACE_SERVER_BEGUN = 512,
 };
 
 struct trace_server {
@@ -21,6 +22,11 @@ struct trace_server {
         uint64_t by_server;        /* counts commands whose times are not of their device */
         struct journal_gaps gaps;  /* counts what is lost or left out */
         bool skips_older;          /* records that begin before `begin_ns` are not missed */
+        /* Return true if the timeline has the call of a command. NULL: it has no calls. */
+        bool (*has_call)(void *user, uint64_t event);
+        void *user;
+        uint64_t begun
+                [TRACE_SERVER_BEGUN]; /* the newest commands whose arrows begin at this server */
 };
 
 /* Put the threads of an answer to trace_query, whose records are well formed (info_check), into the timeline. */
