@@ -57,7 +57,7 @@ class Session:
     def counts(self):
         """How often each event occurred."""
         tool("lttng", "destroy", "spancl")
-        text = tool("babeltrace2", f"{self.output}/trace")
+        text = tool("babeltrace2", "--clock-cycles", f"{self.output}/trace")
         assert "discarded" not in text.lower(), text[:1000]
         return collections.Counter(re.findall(r" (spancl_\w+:\w+): ", text)), text
 
@@ -81,6 +81,11 @@ def the_events_are_as_many_as_the_timelines():
         assert found[f"spancl_client:{name}"] == spans["client", name], (name, found, spans)
         if name in OF_COMMANDS:
             assert found[f"spancl_server:{name}"] == spans["server", name], (name, found, spans)
+    # LTTng's clock is that of the timeline, so the kernel's events fit, too: each event is recorded after its end.
+    times = [tuple(map(int, found)) for found in
+             re.findall(r"\[(\d+)\] .* spancl_\w+:\w+: .*begin_ns = (\d+), duration_ns = (\d+)", text)]
+    late = [at - begin - duration for at, begin, duration in times]
+    assert len(times) == sum(found.values()) and 0 <= min(late) < 10**6, (len(times), min(late))
     # An event has the times and the value of its span.
     fields = re.search(r"spancl_client:enqueue: .*begin_ns = (\d+), duration_ns = (\d+), event = (\d+)", text)
     begin = f"{int(fields[1]) // 1000}.{int(fields[1]) % 1000:03}"
