@@ -1,10 +1,13 @@
-/* recorded HOW LAUNCHES: programs for the flight recorder's claims in system/trace.py. It launches a kernel so many
- * times, says "ready", waits for a line of its input, and launches it once more. HOW: `plain`; `fails`: then a command
- * fails, because the event that it waits for does; `handles`: it has its own handler of SIGUSR2, which says "handled";
- * `forks`: then a child is made, which SIGUSR2 ends as ever. */
+/* recorded HOW LAUNCHES: programs for claims in system/trace.py. HOW `timed` has a queue with profiling, and prints the
+ * begin and the end of each of so many launches and command buffers. The others are for the flight recorder: the program
+ * launches a kernel so many times, says "ready", waits for a line of its input, and launches it once more. `plain`;
+ * `fails`: then a command fails, because the event that it waits for does; `handles`: it has its own handler of SIGUSR2,
+ * which says "handled"; `forks`: then a child is made, which SIGUSR2 ends as ever. */
 #include "../api/api.h"
+#include "../api/command_buffer.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +42,43 @@ static void make_child(void)
         CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR2);
 }
 
+static void tell(const char *name, cl_event event)
+{
+        cl_ulong start, end;
+        OK(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start, NULL));
+        OK(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL));
+        OK(clReleaseEvent(event));
+        printf("%s %llu %llu\n", name, (unsigned long long)start, (unsigned long long)end);
+}
+
+static void run_timed(struct api *a, cl_kernel tick, int count)
+{
+        enum { MOST = 100 };
+        cl_int err;
+        size_t one = 1;
+        cl_event launches[MOST], buffers[MOST];
+        cl_command_queue q =
+                clCreateCommandQueue(a->context, a->devices[0], CL_QUEUE_PROFILING_ENABLE, &err);
+        OK(err);
+        CHECK(count <= MOST);
+        cb_load(a->platform);
+        void *b = cb_create(1, &q, 0);
+        for (int i = 0; i < 3; i++)
+                OK(cb.kernel(b, NULL, NULL, tick, 1, NULL, &one, NULL, 0, NULL, NULL, NULL));
+        OK(cb.finalize(b));
+        for (int i = 0; i < count; i++) {
+                OK(clEnqueueNDRangeKernel(q, tick, 1, NULL, &one, NULL, 0, NULL, &launches[i]));
+                OK(cb.enqueue(0, NULL, b, 0, NULL, &buffers[i]));
+        }
+        OK(clFinish(q));
+        for (int i = 0; i < count; i++) {
+                tell("tick", launches[i]);
+                tell("command buffer", buffers[i]);
+        }
+        OK(cb.release(b));
+        OK(clReleaseCommandQueue(q));
+}
+
 int main(int argc, char **argv)
 {
         char line[80];
@@ -51,7 +91,10 @@ int main(int argc, char **argv)
         cl_mem m = api_buffer(&a, CL_MEM_READ_WRITE, 4096, NULL);
         size_t one = 1;
         OK(clSetKernelArg(tick, 0, sizeof(m), &m));
-        for (int i = 0; i < atoi(argv[2]); i++) {
+        bool timed = !strcmp(argv[1], "timed");
+        if (timed)
+                run_timed(&a, tick, atoi(argv[2]));
+        for (int i = 0; i < atoi(argv[2]) && !timed; i++) {
                 OK(clEnqueueNDRangeKernel(a.queues[0], tick, 1, NULL, &one, NULL, 0, NULL, NULL));
                 OK(clFinish(a.queues[0]));
         }
@@ -61,7 +104,7 @@ int main(int argc, char **argv)
                 make_child();
         if (!strcmp(argv[1], "fails"))
                 fail(&a, m);
-        else
+        else if (!timed)
                 while (!fgets(line, sizeof(line), stdin) && ferror(stdin)) /* a signal */
                         clearerr(stdin);
         OK(clEnqueueNDRangeKernel(a.queues[0], tick, 1, NULL, &one, NULL, 0, NULL, NULL));

@@ -147,6 +147,22 @@ def servers_with_another_clock_stand_on_the_clients():
     return f"off by {max(error.values()) / 1000:.0f} us at most"
 
 
+def profiled_times_are_those_of_the_rows():
+    """Those of launches and of command buffers, to the ns."""
+    with servers(1) as one:
+        done, path = trace(at(one.ports[0]), BUILD / "bin/system_recorded", "timed", 20)
+    assert done.returncode == 0, done.stderr
+    told = [line.rsplit(" ", 2) for line in done.stdout.splitlines() if line != "ready"]
+    assert len(told) == 40, told
+    t = Timeline(path)
+    t.validate()
+    for name in "tick", "command buffer":
+        rows = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in t.slices
+                      if e["name"] == name and t.process(e).endswith(": devices"))
+        said = sorted((int(begin), int(end)) for command, begin, end in told if command == name)
+        assert rows[:20] == said, (name, rows, said)  # one more tick is the program's last one
+
+
 def lanes_carry_what_the_client_counts():
     stats = Path(FOLDER.name) / "stats"
     with servers(2) as both:
