@@ -28,7 +28,8 @@ static _Atomic(struct ring *) rings[TRACE_THREADS];
 static atomic_uint ring_count;
 static unsigned ring_max = TRACE_THREADS; /* both: trace_limit */
 static uint64_t ring_size = TRACE_RECORDS;
-static _Thread_local struct ring *own;
+/* In the space that each thread has from its start: otherwise each record calls __tls_get_addr. */
+static _Thread_local struct ring *own __attribute__((tls_model("initial-exec")));
 static _Thread_local bool refused;
 
 const struct trace_info *trace_find(uint64_t probe)
@@ -86,12 +87,12 @@ void trace_use_lttng(void (*put)(enum trace_probe probe, uint64_t begin_ns, uint
         atomic_fetch_or(&trace_consumers, TRACE_LTTNG);
 }
 
-/* The calling thread's ring, which outlives the thread. NULL: there are too many rings, or no
+/* Make the calling thread's ring, which outlives the thread. NULL: there are too many rings, or no
  * memory. */
-static struct ring *ring_of_thread(void)
+__attribute__((noinline, cold)) static struct ring *make_ring(void)
 {
-        if (own || refused)
-                return own;
+        if (refused)
+                return NULL;
         refused = true;
         struct ring *r = calloc(
                 1, sizeof(*r) +
@@ -116,7 +117,7 @@ static struct ring *ring_of_thread(void)
 
 static void put_ring(uint64_t probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
 {
-        struct ring *r = ring_of_thread();
+        struct ring *r = own ? own : make_ring();
         if (!r)
                 return;
         uint64_t n = atomic_load_explicit(&r->count, memory_order_relaxed);
