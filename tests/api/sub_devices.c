@@ -43,6 +43,20 @@ static void errors(cl_device_id d)
         }
 }
 
+/* The 0 behind the counts ends the properties: the call reads nothing after it. */
+static void counts_end_once(cl_device_id d)
+{
+        cl_device_partition_property one[] = { CL_DEVICE_PARTITION_BY_COUNTS, 1,
+                                               CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0x7777 };
+        cl_device_id sub;
+        cl_uint n = 0;
+        if (!offers(d, CL_DEVICE_PARTITION_BY_COUNTS))
+                return;
+        OK(clCreateSubDevices(d, one, 1, &sub, &n));
+        CHECK(n == 1 && number(sub, CL_DEVICE_MAX_COMPUTE_UNITS) == 1);
+        OK(clReleaseDevice(sub));
+}
+
 static void lifetime(cl_device_id d, cl_device_id sub)
 {
         CHECK(number(sub, CL_DEVICE_REFERENCE_COUNT) == 1);
@@ -174,6 +188,7 @@ int main(void)
                         return 77;
                 }
                 errors(d);
+                counts_end_once(d);
                 OK(clCreateSubDevices(d, by, 0, NULL, &count));
                 CHECK(count == number(d, CL_DEVICE_MAX_COMPUTE_UNITS) && count <= 64);
                 OK(clCreateSubDevices(d, by, count, subs, &again));
