@@ -36,6 +36,18 @@ static inline void emit_str(struct emit *e, uint32_t key, const char *text)
         emit_data(e, key, text, strlen(text) + 1);
 }
 
+/* A list of cl_name_version. The bytes behind each name become 0, because Intel's driver leaves old
+ * bytes of its memory there. Clients compare descriptions, and must not see that memory. */
+static inline void emit_name_versions(struct emit *e, uint32_t key, void *data, size_t size)
+{
+        for (size_t i = 0; i + sizeof(cl_name_version) <= size; i += sizeof(cl_name_version)) {
+                char *name = (char *)data + i + offsetof(cl_name_version, name);
+                size_t length = strnlen(name, CL_NAME_VERSION_MAX_NAME_SIZE);
+                memset(name + length, 0, CL_NAME_VERSION_MAX_NAME_SIZE - length);
+        }
+        emit_data(e, key, data, size);
+}
+
 /* A nested block; the mark goes to emit_end. */
 static inline size_t emit_begin(struct emit *e, uint32_t key)
 {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/emit.h"
 #include "backend/native/kernelinfo.h"
 #include "backend/native/kernellist.h"
 #include "backend/native/native.h"
@@ -453,6 +454,33 @@ TEST(a_fill_in_pieces_fails_with_an_error)
         assert_non_null(event);
 }
 
+TEST(bytes_behind_the_names_of_extensions_do_not_leave_the_server)
+{
+        cl_name_version dirty[2], clean[2] = { { 7, "cl_khr_fp64" }, { 8, "" } };
+        memset(dirty, 0x55, sizeof(dirty));
+        for (int i = 0; i < 2; i++) {
+                dirty[i].version = clean[i].version;
+                strcpy(dirty[i].name, clean[i].name);
+        }
+        struct buf out = { 0 };
+        struct emit e = { .out = &out };
+        struct info_entry entry;
+        emit_name_versions(&e, CL_DEVICE_EXTENSIONS_WITH_VERSION, dirty, sizeof(dirty));
+        assert_int_equal(e.status, 0);
+        struct bytes rest = bytes_of(out.data, out.size);
+        assert_true(info_next(&rest, &entry));
+        assert_int_equal(entry.value.size, sizeof(clean));
+        assert_memory_equal(entry.value.data, clean, sizeof(clean));
+        buf_fini(&out);
+
+        /* A name without an end fills its place, and no byte after the list changes. */
+        memset(dirty, 0x55, sizeof(dirty));
+        emit_name_versions(&e, CL_DEVICE_EXTENSIONS_WITH_VERSION, dirty, sizeof(dirty[0]) + 3);
+        assert_int_equal(dirty[0].name[63], 0x55);
+        assert_int_equal(dirty[1].name[0], 0x55);
+        buf_fini(&out);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -468,6 +496,7 @@ int main(void)
                 NATIVE(our_own_library_is_left_out),
                 cmocka_unit_test(a_marker_behind_all_stays_one_while_memory_is_cleared),
                 cmocka_unit_test(a_fill_in_pieces_fails_with_an_error),
+                cmocka_unit_test(bytes_behind_the_names_of_extensions_do_not_leave_the_server),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

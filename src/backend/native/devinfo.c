@@ -5,7 +5,7 @@
 #include "backend/native/svm.h"
 #include "base/log.h"
 
-enum kind { UINT, ULONG, SIZE, STR, LIST, DATA };
+enum kind { UINT, ULONG, SIZE, STR, LIST, NAMES, DATA };
 
 static const struct {
         cl_device_info key;
@@ -65,6 +65,10 @@ static void emit_query(struct emit *e, const struct native_device *d, size_t i, 
         }
         if (queries[i].kind == LIST) {
                 emit_list(e, queries[i].key, scratch, size);
+                return;
+        }
+        if (queries[i].kind == NAMES) {
+                emit_name_versions(e, queries[i].key, scratch->data, size);
                 return;
         }
         if (queries[i].kind == SIZE && size == sizeof(size_t)) {
