@@ -37,6 +37,20 @@ struct v3c_range {
         size_t size;
 };
 
+/* The parameters by which v3c_patches() reads a tile. They come from the parameter sets. */
+struct v3c_syntax {
+        uint32_t afps_id;         /* of the atlas frame parameter set */
+        uint8_t bits_3d, bits_2d; /* of a 3D offset, of a depth */
+        uint8_t order_bits;       /* of the frame's order count */
+        uint8_t list_bits;        /* of the index of a reference list */
+        uint8_t log2_block;       /* of the packing block's size */
+        bool lists;               /* reference lists are there */
+        bool limits, range;       /* the depth offset, the depth range are quantised */
+        bool sizes;               /* the patch size is quantised */
+        bool output;              /* the header has an output flag */
+        bool detail;              /* patches may have a level of detail */
+};
+
 /* A frame: the sizes that its pictures have, and where they lie in the stream. */
 struct v3c_frame {
         uint32_t width, height; /* of the atlas, and of the pictures of geometry and attributes */
@@ -53,9 +67,8 @@ struct v3c_frame {
         struct v3c_range occupancy;
         struct v3c_range geometry[V3C_MAPS_MAX];
         struct v3c_range attribute[V3C_MAPS_MAX];
-        /* Of the parser: what v3c_patches() needs. */
-        struct v3c_range tile;
-        uint32_t tile_syntax;
+        struct v3c_range tile;    /* the NAL unit with the patches */
+        struct v3c_syntax syntax; /* of this NAL unit */
 };
 
 /* A patch: a rectangle of the atlas, and the equations by which its pixels become points. Pixel (x, y) of the atlas
