@@ -1,9 +1,9 @@
 /* generate FOLDER [FIRST LAST]: writes the frames of our synthetic sequence, a dancer, as PLY files.
  *
  * The figure is made of surfaces that are given by equations: limbs, ellipsoids and a skirt. Each frame sets its joints
- * from the time, samples all surfaces more densely than the voxels, leaves out what lies inside of another part, and
- * rounds to voxels of a cube of 1024. A column of voxels along the main direction of the surface gets one voxel. After
- * 90 frames, which are 3 seconds, the motion begins again. */
+ * from the time and samples all surfaces more densely than the voxels. Samples inside of another part are left out, the
+ * others are rounded to voxels of a cube of 1024. A column of voxels along the main direction of the surface gets one
+ * voxel. After 90 frames, which are 3 seconds, the motion begins again. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -78,7 +78,7 @@ static void check_range(struct v3c_range range, size_t size)
         assert_true(range.size > 0 && range.offset <= size && range.size <= size - range.offset);
 }
 
-/* What v3c.h promises of frames and patches, whatever the stream. */
+/* Checks the promises of v3c.h about frames and patches, which hold for any stream. */
 static void check_frames(const uint8_t *data, size_t size, const struct v3c_frame *list,
                          uint32_t count)
 {
