@@ -24,12 +24,14 @@ enum { PATCH_INTRA = 0, PATCH_END = 14 };
 #define DETAIL_MAX        64
 
 /* Bits of a part of the stream, the first one being the highest of a byte. A read behind the end gives 0 and sets
- * `over`, so that callers may check once after several reads. */
+ * `over`, so that callers may check once after several reads. An error that follows such a read has the text `early`,
+ * because the values that led to it are not in the stream. */
 struct bits {
         const uint8_t *data;
         size_t size;   /* bytes */
         size_t at;     /* bits */
         size_t offset; /* of `data` in the stream, for messages */
+        const char *early;
         bool over;
 };
 
@@ -66,11 +68,12 @@ static int fail(struct v3c_fault *fault, int status, size_t offset, const char *
         return status;
 }
 
-static struct bits bits_of(const uint8_t *stream, struct v3c_range range)
+static struct bits bits_of(const uint8_t *stream, struct v3c_range range, const char *early)
 {
         return (struct bits){ .data = stream + range.offset,
                               .size = range.size,
-                              .offset = range.offset };
+                              .offset = range.offset,
+                              .early = early };
 }
 
 static uint32_t take(struct bits *b, unsigned count)
@@ -101,16 +104,20 @@ static uint32_t golomb(struct bits *b)
         return b->over ? 0 : (1u << zeros) - 1 + take(b, zeros);
 }
 
-static int damaged(const struct parser *p, const struct bits *b, const char *text)
+static int bits_fail(struct v3c_fault *fault, const struct bits *b, int status, const char *text)
 {
-        return fail(p->fault, V3C_E_DAMAGED, b->offset + b->at / 8, text);
+        return fail(fault, b->over ? V3C_E_DAMAGED : status, b->offset + b->at / 8,
+                    b->over ? b->early : text);
 }
 
-/* A tool that a truncated set seems to use is damage. */
+static int damaged(const struct parser *p, const struct bits *b, const char *text)
+{
+        return bits_fail(p->fault, b, V3C_E_DAMAGED, text);
+}
+
 static int unsupported(const struct parser *p, const struct bits *b, const char *text)
 {
-        return fail(p->fault, b->over ? V3C_E_DAMAGED : V3C_E_UNSUPPORTED, b->offset + b->at / 8,
-                    text);
+        return bits_fail(p->fault, b, V3C_E_UNSUPPORTED, text);
 }
 
 static uint32_t big_endian(const uint8_t *data, unsigned size)
@@ -155,8 +162,6 @@ static int read_profile(const struct parser *p, struct bits *b)
                 for (uint32_t i = take(b, 8); i > 0; i--)
                         take(b, 8);
         }
-        if (b->over)
-                return damaged(p, b, "the V3C parameter set ends too early");
         if (codec != CODEC_HEVC_MAIN10)
                 return unsupported(p, b, "the videos are not HEVC");
         if (tools > 1)
@@ -218,7 +223,7 @@ static int read_vps(struct parser *p, struct bits *b)
         if (flag(b) && take(b, 2) != 0)
                 return unsupported(p, b, "the stream has packed video or is of MIV");
         if (b->over)
-                return damaged(p, b, "the V3C parameter set ends too early");
+                return damaged(p, b, b->early);
         if (p->width == 0 || p->height == 0 || p->width > V3C_SIDE_MAX || p->height > V3C_SIDE_MAX)
                 return fail(p->fault, V3C_E_LIMIT, b->offset, "the atlas is empty or too large");
         return 0;
@@ -290,7 +295,7 @@ static int read_asps(struct parser *p, struct bits *b)
         if (r < 0)
                 return r;
         if (b->over)
-                return damaged(p, b, "the atlas sequence parameter set ends too early");
+                return damaged(p, b, b->early);
         uint32_t block = 1u << p->syntax.log2_block;
         if (width != p->width || height != p->height || width % block || height % block)
                 return damaged(
@@ -321,10 +326,12 @@ static int read_afps(struct parser *p, struct bits *b)
         if (flag(b) && flag(b))
                 return unsupported(p, b, "the stream is of MIV");
         if (b->over)
-                return damaged(p, b, "the atlas frame parameter set ends too early");
+                return damaged(p, b, b->early);
         p->afps = true;
         return 0;
 }
+
+static const char tile_early[] = "a tile ends too early";
 
 /* A tile while its patches are read. */
 struct tile {
@@ -337,9 +344,7 @@ struct tile {
 
 static int tile_fail(const struct tile *t, int status, const char *text)
 {
-        if (t->bits.over)
-                status = V3C_E_DAMAGED;
-        return fail(t->fault, status, t->bits.offset + t->bits.at / 8, text);
+        return bits_fail(t->fault, &t->bits, status, text);
 }
 
 /* atlas_tile_header(), 8.3.6.11, behind the header of the NAL unit. */
@@ -420,7 +425,7 @@ static int read_patch(struct tile *t, struct v3c_patch *ret)
                 detail[1] = y + (x > 0 ? 1 : 2);
         }
         if (b->over || plane > 5)
-                return tile_fail(t, V3C_E_DAMAGED, "a patch ends too early, or has no plane");
+                return tile_fail(t, V3C_E_DAMAGED, "a patch has no plane");
         uint32_t width = size[swap], height = size[!swap];
         if (at[0] >= t->frame->width / block || width > t->frame->width / block - at[0] ||
             at[1] >= t->frame->height / block || height > t->frame->height / block - at[1])
@@ -488,7 +493,9 @@ static int add_frame(struct parser *p, const struct bits *b, struct v3c_range na
                 .syntax = p->syntax,
         };
         f->syntax.afps_id = p->afps_id;
-        struct tile t = { .bits = bits_of(p->stream, nal), .frame = f, .fault = p->fault };
+        struct tile t = { .bits = bits_of(p->stream, nal, tile_early),
+                          .frame = f,
+                          .fault = p->fault };
         int r = read_tile(&t, NULL, V3C_PATCHES_MAX, &f->patches);
         if (r == 0)
                 p->count++;
@@ -497,19 +504,19 @@ static int add_frame(struct parser *p, const struct bits *b, struct v3c_range na
 
 static int read_atlas(struct parser *p, struct v3c_range rest)
 {
-        struct bits b = bits_of(p->stream, rest);
+        struct bits b = bits_of(p->stream, rest, "an atlas unit is empty");
         unsigned width = take(&b, 3) + 1;
-        if (rest.size < 1)
-                return damaged(p, &b, "an atlas unit is empty");
+        if (b.over)
+                return damaged(p, &b, b.early);
         rest.offset++;
         rest.size--;
         while (rest.size > 0) {
                 struct v3c_range nal;
-                b = bits_of(p->stream, rest);
+                b = bits_of(p->stream, rest, NULL);
                 if (!next_part(p->stream, &rest, width, &nal) || nal.size < 2)
                         return damaged(p, &b,
                                        "an atlas NAL unit is longer than its V3C unit, or empty");
-                b = bits_of(p->stream, nal);
+                b = bits_of(p->stream, nal, "an atlas parameter set ends too early");
                 uint32_t type = take(&b, 16) >> 9 & 63;
                 int r = 0;
                 if (type <= ATLAS_TILE_LAST)
@@ -548,7 +555,9 @@ static size_t unescape(const uint8_t *data, size_t size, uint8_t *ret, size_t ca
 static int read_sps(struct parser *p, struct video *video, struct v3c_range nal)
 {
         uint8_t plain[512];
-        struct bits b = { .data = plain, .offset = nal.offset };
+        struct bits b = { .data = plain,
+                          .offset = nal.offset,
+                          .early = "a video's sequence parameter set ends too early" };
         b.size = unescape(p->stream + nal.offset, nal.size, plain, sizeof(plain));
         take(&b, 16 + 4);
         uint32_t layers = take(&b, 3);
@@ -580,7 +589,7 @@ static int read_sps(struct parser *p, struct video *video, struct v3c_range nal)
                 golomb(&b);
         }
         if (b.over)
-                return damaged(p, &b, "a video's sequence parameter set ends too early");
+                return damaged(p, &b, b.early);
         if (!subsampled || !eight)
                 return unsupported(p, &b, "a video has not 8 bits, or no 4:2:0 subsampling");
         if (reordered > 0)
@@ -632,7 +641,7 @@ static int read_video(struct parser *p, unsigned type, struct v3c_range rest)
 {
         struct v3c_range unit = { rest.offset, 0 }, nal;
         bool slices = false, parameters = false, key = false;
-        struct bits b = bits_of(p->stream, rest);
+        struct bits b = bits_of(p->stream, rest, NULL);
         for (;;) {
                 size_t start = rest.offset;
                 bool end = rest.size == 0;
@@ -682,14 +691,14 @@ static int end_group(struct parser *p, size_t offset)
 
 static int read_unit(struct parser *p, struct v3c_range unit)
 {
-        struct bits b = bits_of(p->stream, unit);
+        struct bits b = bits_of(p->stream, unit, "a V3C unit has no header");
         uint32_t type = take(&b, 5), vps_id = take(&b, 4);
         uint32_t atlas = take(&b, 6), rest = take(&b, 17);
         if (b.over)
-                return damaged(p, &b, "a V3C unit has no header");
+                return damaged(p, &b, b.early);
         unit.offset += 4;
         unit.size -= 4;
-        b = bits_of(p->stream, unit);
+        b = bits_of(p->stream, unit, "the V3C parameter set ends too early");
         if (type == UNIT_VPS) {
                 int r = end_group(p, unit.offset);
                 if (r < 0)
@@ -749,7 +758,7 @@ int v3c_patches(const uint8_t *stream, size_t size, const struct v3c_frame *fram
 {
         if (frame->tile.offset > size || frame->tile.size > size - frame->tile.offset)
                 return fail(ret_fault, V3C_E_DAMAGED, size, "the tile lies outside of the stream");
-        struct tile t = { .bits = bits_of(stream, frame->tile),
+        struct tile t = { .bits = bits_of(stream, frame->tile, tile_early),
                           .frame = frame,
                           .fault = ret_fault };
         return read_tile(&t, patches, capacity, ret_count);

@@ -257,6 +257,32 @@ TEST(an_error_names_the_tool_that_is_not_supported)
                      "a V3C unit refers to a parameter set that is not there");
 }
 
+/* What the bytes before a cut say is valid, so no error may blame it. */
+TEST(a_set_or_tile_that_is_cut_ends_too_early)
+{
+        (void)state;
+        uint32_t count = 7;
+        struct v3c_fault fault = { NULL, 0 };
+        size_t width = (size_t)(stream[0] >> 5) + 1, size = next_unit(1) - 1 - width;
+        uint8_t *copy = malloc(1 + width + size);
+        for (size_t keep = 4; keep < size - 1; keep++) {
+                memcpy(copy, stream, 1 + width + keep);
+                copy[width] = (uint8_t)keep;
+                assert_int_equal(v3c_index(copy, 1 + width + keep, NULL, 0, &count, &fault),
+                                 V3C_E_DAMAGED);
+                assert_string_equal(fault.text, "the V3C parameter set ends too early");
+        }
+        free(copy);
+        struct v3c_frame f = frames[0];
+        for (f.tile.size = 2; f.tile.size < frames[0].tile.size - 1; f.tile.size++) {
+                assert_int_equal(v3c_patches(stream, stream_size, &f, patches, V3C_PATCHES_MAX,
+                                             &count, &fault),
+                                 V3C_E_DAMAGED);
+                assert_string_equal(fault.text, "a tile ends too early");
+        }
+        assert_int_equal(count, 7);
+}
+
 TEST(too_little_room_is_an_error_of_its_own)
 {
         (void)state;
@@ -340,6 +366,7 @@ int main(void)
                 cmocka_unit_test(a_stream_without_one_of_its_units_is_an_error),
                 cmocka_unit_test(flipped_bits_never_lead_out_of_the_stream_or_the_atlas),
                 cmocka_unit_test(an_error_names_the_tool_that_is_not_supported),
+                cmocka_unit_test(a_set_or_tile_that_is_cut_ends_too_early),
                 cmocka_unit_test(too_little_room_is_an_error_of_its_own),
                 cmocka_unit_test(a_pixel_becomes_a_point_by_the_equations_of_its_patch),
                 cmocka_unit_test(colours_are_those_of_bt709_with_full_range),
