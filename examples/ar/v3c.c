@@ -488,6 +488,7 @@ static int add_frame(struct parser *p, const struct bits *b, struct v3c_range na
                 .bits = p->syntax.bits_3d,
                 .maps = p->map_count,
                 .group = p->group,
+                .key = true, /* until a picture is none */
                 .distinct = p->distinct,
                 .tile = nal,
                 .syntax = p->syntax,
@@ -617,7 +618,9 @@ static int add_picture(struct parser *p, const struct bits *b, unsigned type, st
         struct v3c_frame *f = &p->frames[p->first + video->pictures / maps];
         video->pictures++;
         if (map == 0)
-                f->key = type == UNIT_OCCUPANCY ? key : f->key && key;
+                f->key = f->key && key;
+        if (!key && video->pictures == 1)
+                return damaged(p, b, "a group begins with a picture at which decoders can't start");
         if (type != UNIT_OCCUPANCY) {
                 *(type == UNIT_GEOMETRY ? &f->geometry[map] : &f->attribute[map]) = unit;
                 return video->width == f->width && video->height == f->height

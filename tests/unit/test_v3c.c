@@ -17,12 +17,12 @@ static struct v3c_frame frames[FRAMES_MAX];
 static uint32_t frame_count;
 static struct v3c_patch patches[V3C_PATCHES_MAX];
 
-/* The next unit's start behind the one at `at`. The committed stream's sizes have `stream[0] >> 5` + 1 bytes. */
-static size_t next_unit(size_t at)
+/* The next unit's start behind the one at `at`. The stream's sizes have `data[0] >> 5` + 1 bytes. */
+static size_t next_unit(const uint8_t *data, size_t at)
 {
-        size_t width = (size_t)(stream[0] >> 5) + 1, size = 0;
+        size_t width = (size_t)(data[0] >> 5) + 1, size = 0;
         for (size_t i = 0; i < width; i++)
-                size = size << 8 | stream[at + i];
+                size = size << 8 | data[at + i];
         return at + width + size;
 }
 
@@ -57,8 +57,9 @@ static int setup(void **state)
         stream = load("examples/ar/dancer.vpcc", &stream_size);
         if (!stream)
                 return -1;
-        for (head_size = next_unit(1); head_size < stream_size && unit_type(head_size) != 0;)
-                head_size = next_unit(head_size);
+        for (head_size = next_unit(stream, 1);
+             head_size < stream_size && unit_type(head_size) != 0;)
+                head_size = next_unit(stream, head_size);
         struct v3c_fault fault = { NULL, 0 };
         int r = v3c_index(stream, stream_size, frames, FRAMES_MAX, &frame_count, &fault);
         if (r < 0)
@@ -71,6 +72,19 @@ static int teardown(void **state)
         (void)state;
         free(stream);
         return 0;
+}
+
+/* Load a seed of the fuzz target, and write the starts of its units and its end to `at`. The caller frees it. */
+static uint8_t *load_seed(const char *name, size_t at[], size_t units)
+{
+        size_t size;
+        uint8_t *data = load(name, &size);
+        assert_non_null(data);
+        at[0] = 1;
+        for (size_t i = 0; i < units; i++)
+                at[i + 1] = next_unit(data, at[i]);
+        assert_int_equal(at[units], size);
+        return data;
 }
 
 static void check_range(struct v3c_range range, size_t size)
@@ -194,13 +208,52 @@ TEST(a_stream_without_one_of_its_units_is_an_error)
         (void)state;
         uint32_t count;
         uint8_t *copy = malloc(head_size);
-        for (size_t at = 1; at < head_size; at = next_unit(at)) {
-                size_t next = next_unit(at);
+        for (size_t at = 1; at < head_size; at = next_unit(stream, at)) {
+                size_t next = next_unit(stream, at);
                 memcpy(copy, stream, at);
                 memcpy(copy + at, stream + next, head_size - next);
                 assert_int_equal(index_copy(copy, head_size - (next - at), &count), V3C_E_DAMAGED);
         }
         free(copy);
+}
+
+/* The second frame has the parameter sets of all videos but the geometry, whose unit comes first. */
+TEST(a_frame_is_a_key_only_if_all_of_its_videos_start_there)
+{
+        (void)state;
+        size_t at[10], size = 1;
+        uint8_t *seed = load_seed("fuzz/corpus/v3c/two-maps", at, 9), *copy = malloc(2 * at[9]);
+        copy[0] = seed[0];
+        for (const char *order = "012345724"; *order; order++) {
+                const size_t *unit = &at[*order - '0'];
+                memcpy(copy + size, seed + unit[0], unit[1] - unit[0]);
+                size += unit[1] - unit[0];
+        }
+        struct v3c_frame two[2];
+        uint32_t count = 0;
+        assert_int_equal(v3c_index(copy, size, two, 2, &count, NULL), V3C_OK);
+        assert_int_equal(count, 2);
+        assert_true(two[0].key && !two[1].key);
+        free(copy);
+        free(seed);
+}
+
+TEST(a_group_begins_with_pictures_at_which_decoders_start)
+{
+        (void)state;
+        for (size_t unit = 2; unit < 5; unit++) {
+                size_t at[6];
+                uint8_t *seed = load_seed("fuzz/corpus/v3c/one-map", at, 5);
+                struct v3c_frame one;
+                struct v3c_fault fault = { NULL, 0 };
+                uint32_t count = 7;
+                seed[at[unit + 1] - 12] =
+                        1 << 1; /* the slice's type: it refers to earlier pictures */
+                assert_int_equal(v3c_index(seed, at[5], &one, 1, &count, &fault), V3C_E_DAMAGED);
+                assert_string_equal(fault.text,
+                                    "a group begins with a picture at which decoders can't start");
+                free(seed);
+        }
 }
 
 static uint32_t errors_with_bit_flipped(uint8_t *data, size_t size, size_t bit)
@@ -248,7 +301,7 @@ TEST(an_error_names_the_tool_that_is_not_supported)
 {
         (void)state;
         size_t width = (size_t)(stream[0] >> 5) + 1, vps = 1 + width + 4,
-               atlas = next_unit(1) + width;
+               atlas = next_unit(stream, 1) + width;
         expect_fault(vps, 3, V3C_E_UNSUPPORTED, "the videos are not HEVC");
         expect_fault(vps + 1, 64, V3C_E_UNSUPPORTED, "the profile is not one of V-PCC");
         expect_fault(atlas, 5 << 3, V3C_E_UNSUPPORTED,
@@ -263,7 +316,7 @@ TEST(a_set_or_tile_that_is_cut_ends_too_early)
         (void)state;
         uint32_t count = 7;
         struct v3c_fault fault = { NULL, 0 };
-        size_t width = (size_t)(stream[0] >> 5) + 1, size = next_unit(1) - 1 - width;
+        size_t width = (size_t)(stream[0] >> 5) + 1, size = next_unit(stream, 1) - 1 - width;
         uint8_t *copy = malloc(1 + width + size);
         for (size_t keep = 4; keep < size - 1; keep++) {
                 memcpy(copy, stream, 1 + width + keep);
@@ -364,6 +417,8 @@ int main(void)
                 cmocka_unit_test(the_last_of_overlapping_patches_owns_a_block),
                 cmocka_unit_test(a_stream_that_is_cut_is_an_error),
                 cmocka_unit_test(a_stream_without_one_of_its_units_is_an_error),
+                cmocka_unit_test(a_frame_is_a_key_only_if_all_of_its_videos_start_there),
+                cmocka_unit_test(a_group_begins_with_pictures_at_which_decoders_start),
                 cmocka_unit_test(flipped_bits_never_lead_out_of_the_stream_or_the_atlas),
                 cmocka_unit_test(an_error_names_the_tool_that_is_not_supported),
                 cmocka_unit_test(a_set_or_tile_that_is_cut_ends_too_early),
