@@ -452,6 +452,7 @@ static int read_patch(struct tile *t, struct v3c_patch *ret)
 static int read_tile(struct tile *t, struct v3c_patch *patches, uint32_t capacity, uint32_t *ret)
 {
         uint32_t header = take(&t->bits, 16), count = 0;
+        uint64_t room = (uint64_t)V3C_COVER_MAX * t->frame->width * t->frame->height;
         int r = read_tile_header(t, header >> 9 & 63);
         while (r == 0) {
                 struct v3c_patch patch;
@@ -463,7 +464,15 @@ static int read_tile(struct tile *t, struct v3c_patch *patches, uint32_t capacit
                                       "a patch is neither intra-coded nor the end");
                 else if (count == capacity)
                         r = tile_fail(t, V3C_E_LIMIT, "a tile has too many patches");
-                else if ((r = read_patch(t, &patch)) == 0 && patches)
+                else
+                        r = read_patch(t, &patch);
+                if (r < 0)
+                        break;
+                uint64_t area = (uint64_t)patch.width * (uint64_t)patch.height;
+                if (area > room)
+                        return tile_fail(t, V3C_E_LIMIT, "a tile's patches overlap too much");
+                room -= area;
+                if (patches)
                         patches[count] = patch;
                 count++;
         }

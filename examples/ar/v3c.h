@@ -24,6 +24,7 @@ enum v3c_status {
 #define V3C_MAPS_MAX    2
 #define V3C_PATCHES_MAX 4096
 #define V3C_SIDE_MAX    8192 /* pixels of an atlas, in each direction */
+#define V3C_COVER_MAX   16   /* areas of the atlas that its patches have together */
 
 /* The reason of an error: a text of static storage, and the byte of the stream at which the parser stopped. */
 struct v3c_fault {

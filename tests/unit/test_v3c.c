@@ -352,6 +352,69 @@ TEST(too_little_room_is_an_error_of_its_own)
         assert_int_equal(count, 7);
 }
 
+struct writer {
+        uint8_t data[1024];
+        size_t at; /* bits */
+};
+
+static void put(struct writer *w, uint32_t value, unsigned bits)
+{
+        for (; bits > 0; bits--, w->at++)
+                w->data[w->at / 8] = (uint8_t)(w->data[w->at / 8] | (value >> (bits - 1) & 1u)
+                                                                            << (7 - w->at % 8));
+}
+
+/* Writes ue(v). */
+static void put_golomb(struct writer *w, uint32_t value)
+{
+        unsigned bits = 0;
+        while ((value + 1) >> (bits + 1))
+                bits++;
+        put(w, value + 1, 2 * bits + 1);
+}
+
+/* A tile of `count` patches of 8 x 8 pixels, each over the whole atlas, whose blocks have one pixel. */
+static int read_overlapping(uint32_t count, struct v3c_fault *ret_fault)
+{
+        struct writer w = { .at = 0 };
+        uint32_t got = 0;
+        put(&w, 0, 16);
+        put_golomb(&w, 0);
+        put_golomb(&w, 0);
+        put_golomb(&w, 1); /* an I tile */
+        put(&w, 0, 4);
+        put(&w, 3, 2); /* the reference list of the sequence parameter set, the alignment */
+        w.at = (w.at + 7) / 8 * 8;
+        for (uint32_t i = 0; i < count; i++) {
+                put_golomb(&w, 0);
+                put_golomb(&w, 0);
+                put_golomb(&w, 0);
+                put_golomb(&w, 7);
+                put_golomb(&w, 7);
+                put(&w, 0, 3 * 10); /* the offsets */
+                put(&w, 0, 3 + 1);  /* the plane, the orientation */
+        }
+        put_golomb(&w, 14);
+        put(&w, 1, 1);
+        struct v3c_frame f = { .width = 8, .height = 8, .block = 1, .tile = { 0, (w.at + 7) / 8 } };
+        f.syntax =
+                (struct v3c_syntax){ .bits_3d = 10, .bits_2d = 8, .order_bits = 4, .lists = true };
+        int r = v3c_patches(w.data, sizeof(w.data), &f, patches, V3C_PATCHES_MAX, &got, ret_fault);
+        if (r == V3C_OK)
+                assert_int_equal(got, count);
+        return r;
+}
+
+/* Otherwise few bytes would keep v3c_blocks() busy for minutes. */
+TEST(patches_that_cover_the_atlas_too_often_are_an_error)
+{
+        (void)state;
+        struct v3c_fault fault = { NULL, 0 };
+        assert_int_equal(read_overlapping(V3C_COVER_MAX, &fault), V3C_OK);
+        assert_int_equal(read_overlapping(V3C_COVER_MAX + 1, &fault), V3C_E_LIMIT);
+        assert_string_equal(fault.text, "a tile's patches overlap too much");
+}
+
 /* Pixel (5, 2) of an atlas of 8 x 4 with precision 2, in a patch at (4, 0) that looks along x, and mirrored along x. */
 TEST(a_pixel_becomes_a_point_by_the_equations_of_its_patch)
 {
@@ -423,6 +486,7 @@ int main(void)
                 cmocka_unit_test(an_error_names_the_tool_that_is_not_supported),
                 cmocka_unit_test(a_set_or_tile_that_is_cut_ends_too_early),
                 cmocka_unit_test(too_little_room_is_an_error_of_its_own),
+                cmocka_unit_test(patches_that_cover_the_atlas_too_often_are_an_error),
                 cmocka_unit_test(a_pixel_becomes_a_point_by_the_equations_of_its_patch),
                 cmocka_unit_test(colours_are_those_of_bt709_with_full_range),
         };
