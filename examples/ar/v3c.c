@@ -213,6 +213,10 @@ static int read_vps(struct parser *p, struct bits *b)
         take(b, 6);
         p->width = golomb(b);
         p->height = golomb(b);
+        if (p->width == 0 || p->height == 0)
+                return damaged(p, b, "the atlas is empty");
+        if (p->width > V3C_SIDE_MAX || p->height > V3C_SIDE_MAX)
+                return bits_fail(p->fault, b, V3C_E_LIMIT, "the atlas is too large");
         p->map_count = take(b, 4) + 1;
         if (p->map_count > V3C_MAPS_MAX)
                 return unsupported(p, b, "the stream has more than two maps");
@@ -224,8 +228,6 @@ static int read_vps(struct parser *p, struct bits *b)
                 return unsupported(p, b, "the stream has packed video or is of MIV");
         if (b->over)
                 return damaged(p, b, b->early);
-        if (p->width == 0 || p->height == 0 || p->width > V3C_SIDE_MAX || p->height > V3C_SIDE_MAX)
-                return fail(p->fault, V3C_E_LIMIT, b->offset, "the atlas is empty or too large");
         return 0;
 }
 

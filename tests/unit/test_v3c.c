@@ -304,6 +304,8 @@ TEST(an_error_names_the_tool_that_is_not_supported)
                atlas = next_unit(stream, 1) + width;
         expect_fault(vps, 3, V3C_E_UNSUPPORTED, "the videos are not HEVC");
         expect_fault(vps + 1, 64, V3C_E_UNSUPPORTED, "the profile is not one of V-PCC");
+        expect_fault(vps + 12, 0x80, V3C_E_DAMAGED, "the atlas is empty");
+        expect_fault(vps + 13, 4, V3C_E_LIMIT, "the atlas is too large");
         expect_fault(atlas, 5 << 3, V3C_E_UNSUPPORTED,
                      "a V3C unit has a type that V-PCC does not use");
         expect_fault(atlas, (uint8_t)(stream[atlas] ^ 4), V3C_E_DAMAGED,
