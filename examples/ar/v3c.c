@@ -660,13 +660,14 @@ static int read_video(struct parser *p, unsigned type, struct v3c_range rest)
                 size_t start = rest.offset;
                 bool end = rest.size == 0;
                 b.offset = start;
-                if (!end && (!next_part(p->stream, &rest, 4, &nal) || nal.size < 3))
+                if (!end && (!next_part(p->stream, &rest, 4, &nal) || nal.size < 2))
                         return damaged(p, &b, "a NAL unit is longer than its V3C unit, or empty");
                 const uint8_t *data = p->stream + (end ? 0 : nal.offset);
                 unsigned kind = end ? 0 : data[0] >> 1 & 63;
                 bool slice = kind <= HEVC_SLICE_LAST;
                 /* The next access unit begins with its first slice, or with what stands before slices. */
-                bool begins = slice ? data[2] >> 7 : kind <= HEVC_AUD || kind == HEVC_SEI;
+                bool begins =
+                        slice ? nal.size > 2 && data[2] >> 7 : kind <= HEVC_AUD || kind == HEVC_SEI;
                 if (slices && (end || begins)) {
                         unit.size = start - unit.offset;
                         int r = add_picture(p, &b, type, unit, key);

@@ -256,6 +256,27 @@ TEST(a_group_begins_with_pictures_at_which_decoders_start)
         }
 }
 
+/* HEVC's end of sequence is a NAL unit without a payload. */
+TEST(the_end_of_a_sequence_belongs_to_its_last_access_unit)
+{
+        (void)state;
+        static const uint8_t last[6] = { 0, 0, 0, 2, 36 << 1, 1 };
+        size_t at[6];
+        uint8_t *seed = load_seed("fuzz/corpus/v3c/one-map", at, 5), *copy = malloc(at[5] + 6);
+        memcpy(copy, seed, at[5]);
+        memcpy(copy + at[5], last, 6);
+        copy[at[4] + 4] = (uint8_t)(copy[at[4] + 4] + 6); /* the size's last byte */
+        struct v3c_frame frame, longer;
+        uint32_t count = 0;
+        assert_int_equal(v3c_index(seed, at[5], &frame, 1, &count, NULL), V3C_OK);
+        assert_int_equal(v3c_index(copy, at[5] + 6, &longer, 1, &count, NULL), V3C_OK);
+        assert_int_equal(longer.attribute[0].size, frame.attribute[0].size + 6);
+        copy[at[5] + 4] = 1 << 1; /* a slice without its header */
+        assert_int_equal(v3c_index(copy, at[5] + 6, &longer, 1, &count, NULL), V3C_OK);
+        free(copy);
+        free(seed);
+}
+
 static uint32_t errors_with_bit_flipped(uint8_t *data, size_t size, size_t bit)
 {
         uint32_t count;
@@ -484,6 +505,7 @@ int main(void)
                 cmocka_unit_test(a_stream_without_one_of_its_units_is_an_error),
                 cmocka_unit_test(a_frame_is_a_key_only_if_all_of_its_videos_start_there),
                 cmocka_unit_test(a_group_begins_with_pictures_at_which_decoders_start),
+                cmocka_unit_test(the_end_of_a_sequence_belongs_to_its_last_access_unit),
                 cmocka_unit_test(flipped_bits_never_lead_out_of_the_stream_or_the_atlas),
                 cmocka_unit_test(an_error_names_the_tool_that_is_not_supported),
                 cmocka_unit_test(a_set_or_tile_that_is_cut_ends_too_early),
