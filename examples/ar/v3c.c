@@ -97,7 +97,7 @@ static bool flag(struct bits *b)
 static uint32_t golomb(struct bits *b)
 {
         unsigned zeros = 0;
-        while (!b->over && !flag(b))
+        while (!b->over && zeros <= 31 && !flag(b))
                 zeros++;
         if (zeros > 31)
                 b->over = true;
