@@ -59,7 +59,7 @@ struct v3c_frame {
         uint32_t precision; /* atlas pixels that one occupancy sample covers, each way */
         uint32_t block;     /* atlas pixels of a packing block, each way */
         uint32_t threshold; /* an occupancy sample above it means occupied */
-        uint32_t bits;      /* of a coordinate: points lie in a cube of 2^bits */
+        uint32_t bits;      /* of a coordinate */
         uint32_t maps;      /* 1, or 2: further points by a second depth and colour */
         uint32_t patches;   /* of this frame */
         uint32_t group;     /* counts the groups of frames (V3C parameter sets) from 0 */
@@ -77,8 +77,9 @@ struct v3c_frame {
  *     p[axis[0]] = tangent[0] * x + tangent[1] * y + tangent[2]
  *     p[axis[1]] = bitangent[0] * x + bitangent[1] * y + bitangent[2]
  *     p[axis[2]] = max(0, depth[0] * d + depth[1])
- * Orientation, 3D offset, projection plane, depth offset and level of detail are in these numbers. All members have 32
- * bits, and the struct has 16 of them, so an OpenCL kernel can read it as int[16]. */
+ * Orientation, 3D offset, projection plane, depth offset and level of detail are in these numbers. The parser does not
+ * check that points lie in the cube of 2^bits: coordinates of a damaged stream are at least 0 and below 2^20. All
+ * members have 32 bits, and the struct has 16 of them, so an OpenCL kernel can read it as int[16]. */
 struct v3c_patch {
         int32_t x, y, width,
                 height;  /* in atlas pixels: multiples of the block size, inside the atlas */

@@ -333,7 +333,7 @@ TEST(an_error_names_the_tool_that_is_not_supported)
                      "a V3C unit refers to a parameter set that is not there");
 }
 
-/* What the bytes before a cut say is valid, so no error may blame it. */
+/* The bytes before a cut are valid, so no error may blame their values. */
 TEST(a_set_or_tile_that_is_cut_ends_too_early)
 {
         (void)state;
