@@ -30,10 +30,18 @@ static void check_patches(const struct v3c_frame *f, uint32_t count)
                 fuzz_check((uint32_t)(p->y + p->height) <= f->height);
                 /* An axis for each coordinate. */
                 fuzz_check((1 << p->axis[0] | 1 << p->axis[1] | 1 << p->axis[2]) == 7);
-                /* No coordinate is below 0 in the patch, and none is out of 32 bits. */
+                /* Each coordinate in the patch is at least 0 and below 2^20. */
                 int64_t low = p->tangent[2] + p->tangent[0] * (int64_t)p->x +
                               p->tangent[1] * (int64_t)p->y;
                 fuzz_check(low >= 0 && low < 1 << 16);
+                int64_t other = p->bitangent[2] + p->bitangent[0] * (int64_t)p->x +
+                                p->bitangent[1] * (int64_t)p->y;
+                fuzz_check(other >= 0 && other < 1 << 16);
+                int64_t reach = (p->tangent[0] + p->tangent[1]) * (int64_t)V3C_SIDE_MAX;
+                int64_t breadth = (p->bitangent[0] + p->bitangent[1]) * (int64_t)V3C_SIDE_MAX;
+                fuzz_check(reach > 0 && low + reach < 1 << 20);
+                fuzz_check(breadth > 0 && other + breadth < 1 << 20);
+                fuzz_check(p->depth[1] >= 0 && p->depth[1] < 1 << 16);
         }
         if (f->width / f->block * (f->height / f->block) <= SIDE * SIDE)
                 v3c_blocks(f, patches, count, blocks);
@@ -59,6 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 r = v3c_patches(data, size, f, patches, V3C_PATCHES_MAX, &patch_count, &fault);
                 fuzz_check(r == V3C_OK && patch_count == f->patches);
                 check_patches(f, patch_count);
+                r = patch_count == 0 ? V3C_E_LIMIT
+                                     : v3c_patches(data, size, f, patches, patch_count - 1,
+                                                   &patch_count, &fault);
+                fuzz_check(r == V3C_E_LIMIT && patch_count == f->patches);
         }
         return 0;
 }
