@@ -396,18 +396,30 @@ static void put_golomb(struct writer *w, uint32_t value)
         put(w, value + 1, 2 * bits + 1);
 }
 
+/* Writes the header of an I tile up to its quantisers. */
+static void put_header(struct writer *w)
+{
+        put(w, 0, 16);
+        put_golomb(w, 0);
+        put_golomb(w, 0);
+        put_golomb(w, 1);
+        put(w, 0, 4);
+        put(w, 1, 1); /* the reference list of the sequence parameter set */
+}
+
+static void put_alignment(struct writer *w)
+{
+        put(w, 1, 1);
+        w->at = (w->at + 7) / 8 * 8;
+}
+
 /* A tile of `count` patches of 8 x 8 pixels, each over the whole atlas, whose blocks have one pixel. */
 static int read_overlapping(uint32_t count, struct v3c_fault *ret_fault)
 {
         struct writer w = { .at = 0 };
         uint32_t got = 0;
-        put(&w, 0, 16);
-        put_golomb(&w, 0);
-        put_golomb(&w, 0);
-        put_golomb(&w, 1); /* an I tile */
-        put(&w, 0, 4);
-        put(&w, 3, 2); /* the reference list of the sequence parameter set, the alignment */
-        w.at = (w.at + 7) / 8 * 8;
+        put_header(&w);
+        put_alignment(&w);
         for (uint32_t i = 0; i < count; i++) {
                 put_golomb(&w, 0);
                 put_golomb(&w, 0);
@@ -436,6 +448,61 @@ TEST(patches_that_cover_the_atlas_too_often_are_an_error)
         assert_int_equal(read_overlapping(V3C_COVER_MAX, &fault), V3C_OK);
         assert_int_equal(read_overlapping(V3C_COVER_MAX + 1, &fault), V3C_E_LIMIT);
         assert_string_equal(fault.text, "a tile's patches overlap too much");
+}
+
+/* A patch on plane 4 with swapped axes, with quantised sizes, depth and range, and a level of detail. */
+TEST(a_patch_has_the_equations_of_its_syntax)
+{
+        (void)state;
+        struct writer w = { .at = 0 };
+        uint32_t got = 0;
+        struct v3c_patch p;
+        put_header(&w);
+        put(&w, 3, 5); /* quantisers of depth, of range, of the sizes */
+        put(&w, 2, 5);
+        put(&w, 2, 3);
+        put(&w, 3, 3);
+        put_alignment(&w);
+        put_golomb(&w, 0);
+        put_golomb(
+                &w,
+                2); /* at block (2, 1), 3 * 4 pixels along the first axis, 1 * 8 along the second */
+        put_golomb(&w, 1);
+        put_golomb(&w, 2);
+        put_golomb(&w, 0);
+        put(&w, 700, 10);
+        put(&w, 300, 10);
+        put(&w, 65, 7); /* depth 65 * 8 */
+        put(&w, 9, 6);  /* range 9 * 4 */
+        put(&w, 4, 3);
+        put(&w, 3, 2); /* swapped, with a level of detail of 3 and 5 */
+        put_golomb(&w, 2);
+        put_golomb(&w, 4);
+        put_golomb(&w, 14);
+        put(&w, 1, 1);
+        struct v3c_frame f = {
+                .width = 32, .height = 32, .block = 4, .tile = { 0, (w.at + 7) / 8 }
+        };
+        f.syntax = (struct v3c_syntax){ .bits_3d = 10,
+                                        .bits_2d = 8,
+                                        .order_bits = 4,
+                                        .lists = true,
+                                        .limits = true,
+                                        .range = true,
+                                        .sizes = true,
+                                        .detail = true };
+        assert_int_equal(v3c_patches(w.data, sizeof(w.data), &f, &p, 1, &got, NULL), V3C_OK);
+        assert_int_equal(got, 1);
+        struct v3c_patch expected = { .x = 8,
+                                      .y = 4,
+                                      .width = 8,
+                                      .height = 12,
+                                      .axis = { 2, 0, 1 },
+                                      .tangent = { 0, 3, 700 - 3 * 4 },
+                                      .bitangent = { 5, 0, 300 - 5 * 8 },
+                                      .depth = { -1, 65 * 8 },
+                                      .range = 9 * 4 - 1 };
+        assert_memory_equal(&p, &expected, sizeof(p));
 }
 
 /* Pixel (5, 2) of an atlas of 8 x 4 with precision 2, in a patch at (4, 0) that looks along x, and mirrored along x. */
@@ -511,6 +578,7 @@ int main(void)
                 cmocka_unit_test(a_set_or_tile_that_is_cut_ends_too_early),
                 cmocka_unit_test(too_little_room_is_an_error_of_its_own),
                 cmocka_unit_test(patches_that_cover_the_atlas_too_often_are_an_error),
+                cmocka_unit_test(a_patch_has_the_equations_of_its_syntax),
                 cmocka_unit_test(a_pixel_becomes_a_point_by_the_equations_of_its_patch),
                 cmocka_unit_test(colours_are_those_of_bt709_with_full_range),
         };
