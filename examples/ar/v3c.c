@@ -268,8 +268,11 @@ static int read_asps_tools(struct parser *p, struct bits *b)
 
 static int read_asps(struct parser *p, struct bits *b)
 {
-        p->syntax = (struct v3c_syntax){ .bits_3d = 0 };
-        p->asps_id = golomb(b);
+        /* The set may be sent again: a frame parameter set that refers to it stays. */
+        p->syntax = (struct v3c_syntax){ .output = p->syntax.output, .detail = p->syntax.detail };
+        uint32_t id = golomb(b);
+        p->afps = p->afps && id == p->asps_id;
+        p->asps_id = id;
         uint32_t width = golomb(b), height = golomb(b);
         p->syntax.bits_3d = (uint8_t)(take(b, 5) + 1);
         p->syntax.bits_2d = (uint8_t)(take(b, 5) + 1);

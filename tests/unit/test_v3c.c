@@ -256,6 +256,29 @@ TEST(a_group_begins_with_pictures_at_which_decoders_start)
         }
 }
 
+/* The seed's frame parameter set allows levels of detail, and its patches have them. */
+TEST(a_sequence_parameter_set_that_is_sent_again_changes_nothing)
+{
+        (void)state;
+        size_t at[6], size = 0;
+        uint8_t *seed = load_seed("fuzz/corpus/v3c/detail", at, 5), *copy = malloc(2 * at[5]);
+        size_t first = at[1] + 5 + 4 + 1, width = (size_t)(seed[first - 1] >> 5) + 1;
+        for (size_t i = 0; i < width; i++)
+                size = size << 8 | seed[first + i];
+        size += width;
+        memcpy(copy, seed, at[5]);
+        size_t second = first + size, third = second + width + seed[second + width - 1];
+        memcpy(copy + third, seed + first, size);
+        memcpy(copy + third + size, seed + third, at[5] - third);
+        copy[at[1] + 4] = (uint8_t)(copy[at[1] + 4] + size);
+        struct v3c_frame one;
+        uint32_t count = 0;
+        assert_int_equal(v3c_index(copy, at[5] + size, &one, 1, &count, NULL), V3C_OK);
+        assert_true(count == 1 && one.patches == 3 && one.syntax.detail);
+        free(copy);
+        free(seed);
+}
+
 /* HEVC's end of sequence is a NAL unit without a payload. */
 TEST(the_end_of_a_sequence_belongs_to_its_last_access_unit)
 {
@@ -572,6 +595,7 @@ int main(void)
                 cmocka_unit_test(a_stream_without_one_of_its_units_is_an_error),
                 cmocka_unit_test(a_frame_is_a_key_only_if_all_of_its_videos_start_there),
                 cmocka_unit_test(a_group_begins_with_pictures_at_which_decoders_start),
+                cmocka_unit_test(a_sequence_parameter_set_that_is_sent_again_changes_nothing),
                 cmocka_unit_test(the_end_of_a_sequence_belongs_to_its_last_access_unit),
                 cmocka_unit_test(flipped_bits_never_lead_out_of_the_stream_or_the_atlas),
                 cmocka_unit_test(an_error_names_the_tool_that_is_not_supported),
