@@ -49,3 +49,17 @@ if(SPANCL_CROSS_NAME STREQUAL "musl" AND TARGET spancl_static)
                         TIMEOUT 600)
         endforeach()
 endif()
+
+# The server for 64-bit Arm with Debian's PoCL for that processor, alone and beside one of this host, and Debian's clinfo
+# with the library. The other clients are programs of SPANCL_HOST_BUILD.
+if(SPANCL_CROSS_NAME STREQUAL "aarch64" AND TARGET spancld)
+        function(spancl_arm64_test name servers)
+                add_test(NAME aarch64/debian/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cross/with-arm64
+                        ${PROJECT_BINARY_DIR} ${SPANCL_HOST_BUILD} "${servers}" -- ${ARGN})
+                set_tests_properties(aarch64/debian/${name} PROPERTIES LABELS cross TIMEOUT 900
+                        SKIP_RETURN_CODE 77)
+        endfunction()
+        spancl_arm64_test(clinfo host arm64:bin/clinfo)
+        spancl_arm64_test(server arm64 ${SPANCL_HOST_BUILD}/bin/api_buffers)
+        spancl_arm64_test(both "host arm64" ${SPANCL_HOST_BUILD}/bin/api_migrate)
+endif()
