@@ -64,7 +64,7 @@ HEADERS = {
 }
 # Folders that depend on the system: its wrapper, the walls around a worker, how spancld runs on Linux, and the
 # program that stands in for an accelerator in tests.
-SYSTEMS = ("os", "os/net", "os/process", "sandbox", "sandbox/attacks", "daemon/linux", "emulator")
+SYSTEMS = ("os", "os/android", "os/net", "os/process", "sandbox", "sandbox/attacks", "daemon/linux", "emulator")
 LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h", "opendht/"), "transport": ("rdma/",), "backend": ("xrt/",),
              "tls": ("openssl/", "intel-ipsec-mb.h"), "media": ("dav1d/", "wels/", "libde265/"),
              "trace": ("sys/sdt.h",), "lttng": ("lttng/",),
