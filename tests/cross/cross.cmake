@@ -50,8 +50,8 @@ if(SPANCL_CROSS_NAME STREQUAL "musl" AND TARGET spancl_static)
         endforeach()
 endif()
 
-# The server for 64-bit Arm with Debian's PoCL for that processor, alone and beside one of this host, and Debian's clinfo
-# with the library. The other clients are programs of SPANCL_HOST_BUILD.
+# The server for 64-bit Arm with Debian's PoCL for that processor, alone and beside one of this host, and Debian's
+# clinfo with the library. The other clients are programs of SPANCL_HOST_BUILD.
 if(SPANCL_CROSS_NAME STREQUAL "aarch64" AND TARGET spancld)
         function(spancl_arm64_test name servers)
                 add_test(NAME aarch64/debian/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cross/with-arm64
