@@ -28,6 +28,14 @@ int bionic_join_signals(sigset_t *ret, const sigset_t *a, const sigset_t *b)
         return 0;
 }
 
+int bionic_library_info(void *library, int what, void *ret)
+{
+        (void)library;
+        (void)what;
+        (void)ret;
+        return -1;
+}
+
 #if __ANDROID_API__ < 28
 ssize_t bionic_random(void *ret, size_t size, unsigned flags)
 {

@@ -33,6 +33,11 @@ char *bionic_current_folder(void);
 int bionic_join_signals(sigset_t *ret, const sigset_t *a, const sigset_t *b);
 #define sigorset bionic_join_signals
 
+/* Returns -1: Android's linker does not tell. */
+int bionic_library_info(void *library, int what, void *ret);
+#define RTLD_DI_LINKMAP 2
+#define dlinfo          bionic_library_info
+
 #if __ANDROID_API__ < 28
 ssize_t bionic_random(void *ret, size_t size, unsigned flags);
 #define getrandom bionic_random
