@@ -5,14 +5,15 @@
 #include "backend/native/svm.h"
 #include "base/log.h"
 
-enum kind { UINT, ULONG, SIZE, STR, LIST, NAMES, DATA };
+/* The names begin so because headers of Windows have UINT, ULONG and SIZE. */
+enum kind { IS_UINT, IS_ULONG, IS_SIZE, IS_STR, IS_LIST, IS_NAMES, IS_DATA };
 
 static const struct {
         cl_device_info key;
         enum kind kind;
         const char *name;
 } queries[] = {
-#define INFO(value, type, label) { value, type, #label },
+#define INFO(value, type, label) { value, IS_##type, #label },
 #include "backend/native/devinfo.def"
 };
 
@@ -59,19 +60,19 @@ static void emit_query(struct emit *e, const struct native_device *d, size_t i, 
                 return;
         if (size && ask(d->id, queries[i].key, size, scratch->data, NULL) != CL_SUCCESS)
                 return;
-        if (queries[i].kind == STR && !terminated(scratch->data, size)) {
+        if (queries[i].kind == IS_STR && !terminated(scratch->data, size)) {
                 log_debug("native", "%s is not terminated", queries[i].name);
                 return;
         }
-        if (queries[i].kind == LIST) {
+        if (queries[i].kind == IS_LIST) {
                 emit_list(e, queries[i].key, scratch, size);
                 return;
         }
-        if (queries[i].kind == NAMES) {
+        if (queries[i].kind == IS_NAMES) {
                 emit_name_versions(e, queries[i].key, scratch->data, size);
                 return;
         }
-        if (queries[i].kind == SIZE && size == sizeof(size_t)) {
+        if (queries[i].kind == IS_SIZE && size == sizeof(size_t)) {
                 size_t value;
                 memcpy(&value, scratch->data, sizeof(value));
                 emit_u64(e, queries[i].key, value);
