@@ -26,6 +26,7 @@
 #include "core/recorder.h"
 #include "core/stats.h"
 #include "core/tracing.h"
+#include "os/at_exit.h"
 #include "os/net/socket.h"
 #include "trace/trace.h"
 
@@ -575,7 +576,7 @@ struct client *client_get(void)
 
 /* At exit (the library is never unloaded): figures, and a goodbye to the servers. Nothing is freed: the
  * application may still hold objects, and other libraries' destructors may still release them. */
-__attribute__((destructor)) static void client_exit(void)
+AT_EXIT(client_exit)
 {
         lock_take(&global_lock);
         exiting = true;

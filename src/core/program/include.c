@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "core/hash.h"
 #include "core/program/macro.h"
+#include "os/absolute.h"
 #include "os/file.h"
 #include "proto/info.h"
 #include "proto/option.h"
@@ -91,7 +92,9 @@ static int folder_add(struct collection *c, const char *path)
                 return SP_E_NOMEM;
         c->folders = all;
         struct folder *f = &all[c->folder_count];
-        f->open = path[0] == '/' ? mem_strdup(path) : join(c->params->folder, path, strlen(path));
+        char room[PATH_MAX];
+        const char *absolute = absolute_path(path, room);
+        f->open = absolute ? mem_strdup(absolute) : join(c->params->folder, path, strlen(path));
         f->normal = f->open ? mem_strdup(f->open) : NULL;
         if (!f->normal) {
                 mem_free(f->open);

@@ -6,8 +6,7 @@
 
 #include <errno.h>
 
-#include "os/iovec.h"
-#include "os/net/socket_address.h"
+#include "os/net/socket_io.h"
 
 /* Make a stream socket for connections from or to addresses of this family. -1. */
 SP_NODISCARD int socket_new(const struct socket_address *like);
@@ -104,68 +103,6 @@ struct socket_tcp_state {
 
 /* False: it is not TCP, or the system is too old to tell (before Linux 4.9). */
 SP_NODISCARD bool socket_tcp_state(int fd, struct socket_tcp_state *ret);
-
-/* Read without taking it out. Returns the number of bytes, 0 at the end, or -1. */
-static inline ssize_t socket_peek(int fd, void *ret, size_t size)
-{
-        ssize_t r;
-        do
-                r = recv(fd, ret, size, MSG_PEEK | MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
-        return r;
-}
-
-/* Send or receive bytes; also gather them from `n` pieces, or scatter them. Return the number of bytes, 0 at the end,
- * or -1. EAGAIN: none now. A received descriptor is closed. */
-static inline ssize_t socket_send(int fd, const void *data, size_t size)
-{
-        ssize_t r;
-        do
-                r = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
-        return r;
-}
-
-static inline ssize_t socket_receive(int fd, void *ret, size_t size)
-{
-        ssize_t r;
-        do
-                r = recv(fd, ret, size, MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
-        return r;
-}
-
-static inline ssize_t socket_sendv(int fd, const struct iovec *iov, int n)
-{
-        struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
-        ssize_t r;
-        do
-                r = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-        while (r < 0 && errno == EINTR);
-        return r;
-}
-
-static inline ssize_t socket_receivev(int fd, const struct iovec *iov, int n)
-{
-        struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n };
-        ssize_t r;
-        do
-                r = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        while (r < 0 && errno == EINTR);
-        return r;
-}
-
-/* Send a datagram to this address. Returns true if it was sent whole. */
-static inline bool socket_send_to(int fd, const struct socket_address *to, const void *data,
-                                  size_t size)
-{
-        ssize_t r;
-        do
-                r = sendto(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT, socket_address_raw(to),
-                           to->size);
-        while (r < 0 && errno == EINTR);
-        return r >= 0 && (size_t)r == size;
-}
 
 /* Is there no byte, or no room, for now? For errno after a failed call. */
 static inline bool socket_would_wait(int error)
