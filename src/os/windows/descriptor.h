@@ -1,0 +1,30 @@
+/* Descriptors: those of the C library for files and pipes, and numbers with a bit of their own for sockets. So one int
+ * stands for both, as elsewhere. No state; any thread. */
+#ifndef SPANCL_OS_WINDOWS_DESCRIPTOR_H
+#define SPANCL_OS_WINDOWS_DESCRIPTOR_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* Start Winsock, once. False: errno gives the reason. Calls that make sockets or resolve names need it. */
+bool descriptor_start(void);
+
+/* Set errno to the reason of Winsock's last failure in this thread. Returns -1. */
+int descriptor_fail(void);
+
+/* Convert an error of Winsock to an errno. */
+int descriptor_error(int winsock_error);
+
+/* Set errno to the reason of the last failure of the system's other calls. Returns -1. */
+int descriptor_fail_system(void);
+
+/* Return the descriptor of a new socket, whose calls return at once unless `waits`. -1: it is invalid, or can't
+ * be used; then it is closed. */
+int descriptor_of(SOCKET s, bool waits);
+
+bool descriptor_is_socket(int fd);
+
+/* Return the socket; INVALID_SOCKET: it is none. */
+SOCKET descriptor_socket(int fd);
+
+#endif

@@ -1,0 +1,23 @@
+/* Numbers of POSIX's signals that Windows lacks: none is ever sent. */
+#ifndef SPANCL_OS_WINDOWS_POSIX_SIGNAL_H
+#define SPANCL_OS_WINDOWS_POSIX_SIGNAL_H
+
+#include_next <signal.h>
+
+enum {
+        SIGHUP = 1,
+        SIGTRAP = 5,
+        SIGBUS = 7,
+        SIGKILL = 9,
+        SIGUSR1 = 10,
+        SIGUSR2 = 12,
+        SIGPIPE = 13,
+        SIGALRM = 14,
+        SIGCHLD = 17,
+        SIGCONT = 18,
+        SIGSTOP = 19,
+        SIGTSTP = 20,
+        SIGWINCH = 28
+};
+
+#endif
