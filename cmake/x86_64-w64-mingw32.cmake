@@ -1,0 +1,30 @@
+# 64-bit Windows (package gcc-mingw-w64-x86-64-posix; package wine64 runs the programs). Headers that are the same for
+# all systems, OpenCL's and uthash, are taken through links in a folder of the build.
+set(CMAKE_SYSTEM_NAME Windows)
+set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
+set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
+set(SPANCL_CROSS_NAME windows)
+
+set(CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32 ${CMAKE_BINARY_DIR}/mingw)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_LIBDIR} /usr/x86_64-w64-mingw32/lib/pkgconfig)
+
+set(headers ${CMAKE_BINARY_DIR}/mingw/include)
+file(MAKE_DIRECTORY ${headers})
+foreach(name CL uthash.h utlist.h)
+        if(EXISTS /usr/include/${name} AND NOT EXISTS ${headers}/${name})
+                file(CREATE_LINK /usr/include/${name} ${headers}/${name} SYMBOLIC)
+        endif()
+endforeach()
+set(CMAKE_C_FLAGS_INIT "-idirafter ${headers}")
+
+# The programs run in an installation of Wine of the build's own.
+find_program(SPANCL_WINE NAMES wine64 wine PATHS /usr/lib/wine)
+if(SPANCL_WINE)
+        set(CMAKE_CROSSCOMPILING_EMULATOR env WINEPREFIX=${CMAKE_BINARY_DIR}/wine WINEDEBUG=-all
+                WINEDLLOVERRIDES=mscoree,mshtml= ${SPANCL_WINE})
+endif()
