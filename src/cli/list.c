@@ -14,7 +14,7 @@
 #include "os/file.h"
 #include "proto/info.h"
 
-enum { PINGS_SHOWN = 5, SIZE = 16 << 20, TEXT_MAX = 256, LINKS_MAX = 256 };
+enum { PINGS_SHOWN = 5, SENT_BYTES = 16 << 20, TEXT_MAX = 256, LINKS_MAX = 256 };
 
 /* Get the text of a query. */
 static void take_text(struct bytes block, uint32_t key, char out[TEXT_MAX])
@@ -139,7 +139,7 @@ static int find_out(struct listing *l, int timeout_ms, bool quick)
         if (!r)
                 r = remote_median(l->remote, &l->round_trip_us);
         if (!r && !quick && l->devices.size)
-                r = remote_measure(l->remote, 0, SIZE, &l->speed);
+                r = remote_measure(l->remote, 0, SENT_BYTES, &l->speed);
         if (r < 0)
                 snprintf(l->error, sizeof(l->error), "%s: %s", l->spec->name,
                          remote_reason(l->remote, r));
