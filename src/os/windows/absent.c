@@ -1,4 +1,4 @@
-/* What this port has no counterpart of: memory and descriptors that processes share, faults that a program
+/* Functions without a counterpart in this port: memory and descriptors that processes share, faults that a program
  * serves, notes of written pages, watched folders, sets of descriptors. Every call that can fail says so; the
  * caller then takes the way that it takes on an old kernel. */
 #include <errno.h>
