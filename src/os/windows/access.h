@@ -1,0 +1,22 @@
+/* The access of other users to a file or folder, by its owner and its access control list. No state; any thread. */
+#ifndef SPANCL_OS_WINDOWS_ACCESS_H
+#define SPANCL_OS_WINDOWS_ACCESS_H
+
+#include <stdbool.h>
+
+#include <windows.h>
+
+struct access {
+        bool foreign; /* neither this process's user, nor an administrator or the system owns it */
+        bool read, write; /* other users can */
+        unsigned owner;   /* the last number of the owner's identifier */
+};
+
+/* Judge an owner and a list. NULL as the list gives all users every right, as the system has it. A list that denies a
+ * right is taken as if it did not. */
+void access_judge(PSID owner, PACL list, struct access *ret);
+
+/* The same for an open file, which needs READ_CONTROL. False: errno gives the reason. */
+bool access_of(HANDLE file, struct access *ret);
+
+#endif
