@@ -65,7 +65,8 @@ HEADERS = {
 # Folders that depend on the system: its wrapper, the walls around a worker, how spancld runs on Linux, and the
 # program that stands in for an accelerator in tests.
 WINDOWS = tuple(f"os/windows{part}" for part in
-                ("", "/include/os", "/include/os/net", "/library", "/net", "/posix", "/posix/sys", "/process"))
+                ("", "/include/os", "/include/os/net", "/library", "/net", "/posix", "/posix/arpa", "/posix/netinet",
+                 "/posix/sys", "/process"))
 SYSTEMS = ("os", "os/android", "os/net", "os/process", *WINDOWS, "sandbox", "sandbox/attacks", "daemon/linux",
            "emulator")
 LIBRARIES = {"base": ("lz4.h",), "discover": ("avahi-", "ares.h", "opendht/"), "transport": ("rdma/",), "backend": ("xrt/",),

@@ -1,8 +1,11 @@
 #include "os/windows/descriptor.h"
 
 #include <errno.h>
+#include <netdb.h>
 
 #include "os/once.h"
+
+#undef getaddrinfo
 
 /* The handle of a socket has at most 30 bits: the system gives small multiples of 4. */
 enum { SOCKET_BIT = 1 << 30 };
@@ -22,6 +25,12 @@ bool descriptor_start(void)
         if (!started)
                 errno = ENETDOWN;
         return started;
+}
+
+int windows_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                        struct addrinfo **ret)
+{
+        return descriptor_start() ? getaddrinfo(host, service, hints, ret) : EAI_FAIL;
 }
 
 int descriptor_error(int winsock_error)

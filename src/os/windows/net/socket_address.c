@@ -1,5 +1,6 @@
 #include "os/net/socket_address.h"
 
+#include <netdb.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ int socket_address_resolve(const char *host, unsigned port, bool passive,
         struct addrinfo *list;
         size_t count = 0;
         snprintf(service, sizeof(service), "%u", port);
-        int r = descriptor_start() ? getaddrinfo(host, service, &hints, &list) : EAI_FAIL;
+        int r = getaddrinfo(host, service, &hints, &list);
         if (ret_why)
                 *ret_why = why(r ? r : EAI_MEMORY);
         if (r)
