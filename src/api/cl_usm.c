@@ -13,6 +13,7 @@
 #include "core/memory/mem.h"
 #include "core/memory/svm.h"
 #include "core/program/kernel.h"
+#include "os/vm.h"
 
 /* As far as other implementations go, and no host has larger pages. */
 enum { ALIGNMENT_MAX = 65536, LARGEST_TYPE = 16 * sizeof(cl_long) };
@@ -47,6 +48,8 @@ static cl_int take_properties(const cl_mem_properties_intel *properties, cl_uint
 /* Can the context have allocations of that type on the device (NULL: on any)? */
 static bool offers(cl_context x, cl_device_id device, cl_uint type)
 {
+        if (!vm_can_map_twice())
+                return false;
         client_lock(x->client);
         bool can = device ? context_device(x, device)->svm != INFO_SVM_NONE : svm_any(x);
         if (can && type != CL_MEM_TYPE_DEVICE_INTEL)

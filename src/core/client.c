@@ -28,6 +28,7 @@
 #include "core/tracing.h"
 #include "os/at_exit.h"
 #include "os/net/socket.h"
+#include "os/vm.h"
 #include "trace/trace.h"
 
 enum { PUMPS_OF_ALL = 64 }; /* so often the receiver looks at all servers without polling */
@@ -387,7 +388,10 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->disconnected.reconnect_ns = params->reconnect_ns;
         c->disconnected.wait_ns = params->wait_ns;
         c->disconnected.watchers_fail = params->watchers_fail;
-        c->svm.managed = params->managed_svm;
+        c->svm.managed = params->managed_svm && vm_can_map_twice();
+        if (params->managed_svm && !c->svm.managed)
+                log_warn("client",
+                         "SPANCL_SVM=managed: this system can't serve it, so it is coarse");
         c->svm.writes = params->svm_writes;
         c->events.ahead = params->finish_ahead;
         c->events.ahead_limit_ns = params->finish_ahead_ns;

@@ -14,6 +14,7 @@
 #include "core/memory/usm.h"
 #include "core/progress.h"
 #include "core/status.h"
+#include "os/vm.h"
 #include "proto/info.h"
 #include "transport/address.h"
 
@@ -414,6 +415,12 @@ static bool has_svm(struct bytes native)
         return info_u64(native, INFO_DEVICE_SVM, INFO_SVM_NONE) != INFO_SVM_NONE;
 }
 
+/* The client keeps a view of each allocation of unified shared memory (core/memory/view.h). */
+static bool has_usm(struct bytes native)
+{
+        return has_svm(native) && vm_can_map_twice();
+}
+
 /* Answer the queries that the client answers itself, whatever the device says. */
 static int put_own(struct bytes native, struct buf *out)
 {
@@ -450,7 +457,7 @@ static int put_own(struct bytes native, struct buf *out)
         int r = 0;
         for (size_t i = 0; i < array_size(own) && !r; i++)
                 r = info_put(out, own[i].name, &own[i].value, sizeof(own[i].value));
-        for (size_t i = 0; i < array_size(usm) && has_svm(native) && !r; i++)
+        for (size_t i = 0; i < array_size(usm) && has_usm(native) && !r; i++)
                 r = info_put(out, usm[i].name, &usm[i].value, sizeof(usm[i].value));
         return r;
 }
@@ -460,7 +467,7 @@ int device_mask(struct bytes native, struct buf *out)
         struct bytes all = native;
         struct info_entry e;
         cl_device_pci_bus_info_khr pci;
-        const struct own own = { has_svm(native), device_place_pci(native, &pci) };
+        const struct own own = { has_usm(native), device_place_pci(native, &pci) };
         struct buf local = { 0 };
         int r = 0;
         while (!r && info_next(&native, &e)) {
@@ -482,7 +489,7 @@ int device_mask(struct bytes native, struct buf *out)
 /* ---- the device ----------------------------------------------------------------------------- */
 
 /* An answer of a device whose shared virtual memory can't be had beside the other servers' (core/memory/svm.h). */
-static bool without_svm(cl_device_info name, struct bytes *v)
+static bool without_svm(cl_device_info name, bool usm, struct bytes *v)
 {
         static const cl_device_svm_capabilities none;
         size_t front = 0;
@@ -491,10 +498,10 @@ static bool without_svm(cl_device_info name, struct bytes *v)
                 *v = bytes_of(&none, sizeof(none));
                 return true;
         case CL_DEVICE_EXTENSIONS:
-                front = strlen(USM_NAME " ");
+                front = usm ? strlen(USM_NAME " ") : 0;
                 break;
         case CL_DEVICE_EXTENSIONS_WITH_VERSION:
-                front = sizeof(extensions_own[0]);
+                front = usm ? sizeof(extensions_own[0]) : 0;
                 break;
         case CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL:
         case CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL:
@@ -513,7 +520,7 @@ int device_info(cl_device_id d, cl_device_info name, struct bytes *ret)
 {
         if (name >= 0x10000 || !info_find(d->info, name, ret))
                 return false;
-        return d->svm || !has_svm(d->info) || without_svm(name, ret);
+        return d->svm || !has_svm(d->info) || without_svm(name, has_usm(d->info), ret);
 }
 
 cl_ulong device_number(cl_device_id d, cl_device_info name)

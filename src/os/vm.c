@@ -91,6 +91,11 @@ void vm_populate(uint64_t at, size_t size)
         (void)madvise((void *)(uintptr_t)at, size, POPULATE_READ);
 }
 
+bool vm_can_map_twice(void)
+{
+        return true;
+}
+
 int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
 {
         uint64_t first, other = 0;

@@ -34,6 +34,10 @@ void vm_prefer_large_pages(void *at, size_t size);
 /* Map the pages of a file that take memory before they are read, without a fault for each. */
 void vm_populate(uint64_t at, size_t size);
 
+/* Has this system memory that a process sees twice (vm_map_twice), and faults there that the program serves
+ * (os/fault.h)? A call may still fail. */
+bool vm_can_map_twice(void);
+
 /* Memory of its own file that this process sees twice: at vm_map's address `at`, and at any other
  * (`ret_other`), where it may always be read and written. Children of fork() have neither. The
  * caller closes *ret_fd. Errors as vm_map's; SP_E_LIMIT: there are no descriptors. */

@@ -48,6 +48,11 @@ int vm_map_file(int fd, uint64_t offset, size_t size, uint64_t *ret)
         return SP_E_NOMEM;
 }
 
+bool vm_can_map_twice(void)
+{
+        return false;
+}
+
 int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
 {
         (void)at, (void)size, (void)ret, (void)ret_other, (void)ret_fd;
