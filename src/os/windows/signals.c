@@ -34,21 +34,7 @@ void signals_release(int number, void (*handler)(int number))
         (void)number, (void)handler;
 }
 
-void signals_stop(void)
-{
-}
-
 void signals_die(int number)
 {
         _exit(128 + number);
-}
-
-/* No limit: the call that never returns is the user's to end. */
-void signals_limit(unsigned seconds, const char *text)
-{
-        (void)seconds, (void)text;
-}
-
-void signals_ignore_pipe(void)
-{
 }

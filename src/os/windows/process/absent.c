@@ -19,10 +19,11 @@ int detached_start_socket(char *const argv[], bool quiet, int *ret_fd, int *ret_
         return detached_start(argv, quiet, ret_fd);
 }
 
+/* detached_start_socket returns no number but 0, which has nothing to collect. Another one runs still, as far as this
+ * port can know. */
 bool detached_collect(int id)
 {
-        (void)id;
-        return true;
+        return id == 0;
 }
 
 int tool_execute(const char *folder, const char *out, char *const *argv)

@@ -1,5 +1,4 @@
-/* This process. It has no children: those of the other system are copies (fork), or are started by
- * os/process/child.h. */
+/* This process. The port has no functions for children: nothing that is built here has any. */
 #include "os/process/process.h"
 
 #include <errno.h>
@@ -39,24 +38,4 @@ void process_priority(int nice)
         (void)SetThreadPriority(GetCurrentThread(), nice > 0   ? THREAD_PRIORITY_BELOW_NORMAL
                                                     : nice < 0 ? THREAD_PRIORITY_ABOVE_NORMAL
                                                                : THREAD_PRIORITY_NORMAL);
-}
-
-bool process_has_ended(pid_t pid)
-{
-        (void)pid;
-        return true;
-}
-
-void process_kill(pid_t pid)
-{
-        (void)pid;
-}
-
-void process_collect(pid_t pid, int *ret_status, struct process_usage *ret_usage)
-{
-        (void)pid;
-        if (ret_status)
-                *ret_status = 0;
-        if (ret_usage)
-                *ret_usage = (struct process_usage){ 0 };
 }
