@@ -89,8 +89,10 @@ packages_run="ocl-icd-libopencl1 pocl-opencl-icd clinfo libpng-dev"
 packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml dbus avahi-daemon avahi-utils dnsmasq-base libopendht-c-dev tmux ffmpeg lttng-tools babeltrace2"
 # AES-GCM for wide instructions (src/tls/gcm.h), on amd64 only.
 packages_tls="libipsec-mb-dev"
-# The compilers for other processors and systems, their emulators, and another C library (tests/cross).
-packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user musl-tools gcc-mingw-w64-x86-64-posix wine64"
+# The compilers for other processors, their emulator, and another C library (tests/cross).
+packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user musl-tools"
+# The compiler for Windows, and what runs its programs.
+packages_windows="gcc-mingw-w64-x86-64-posix wine64"
 # The emulator of an accelerator that runs compiled kernels (docs/internals/riscv.md).
 packages_riscv="qemu-system-misc"
 # The emulator of a machine with soft-RoCE (tests/emulated). Its kernel, Debian's linux-image-amd64, is unpacked, but

@@ -8,6 +8,9 @@ if(NOT SPANCL_CROSS_NAME)
         set(SPANCL_CROSS_NAME ${CMAKE_SYSTEM_PROCESSOR})
 endif()
 
+# All programs of these tests.
+add_custom_target(cross)
+
 file(GLOB sources CONFIGURE_DEPENDS api/*.c)
 foreach(source IN LISTS sources)
         # The emulator can't execute a program that runs itself or loads the ICD loader, and no native implementation for
@@ -25,6 +28,7 @@ foreach(source IN LISTS sources)
         endif()
         get_filename_component(name ${source} NAME_WE)
         add_executable(api_${name} ${source})
+        add_dependencies(cross api_${name})
         target_include_directories(api_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
         target_link_libraries(api_${name} PRIVATE spancl_flags spancl)
         if(WIN32)
@@ -39,6 +43,10 @@ foreach(source IN LISTS sources)
                 ${SPANCL_HOST_BUILD} ${servers} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:api_${name}>)
         set_tests_properties(${SPANCL_CROSS_NAME}/${name} PROPERTIES LABELS cross TIMEOUT 600
                 SKIP_RETURN_CODE 77)
+        # The first program makes the installation of Wine.
+        if(WIN32)
+                set_tests_properties(${SPANCL_CROSS_NAME}/${name} PROPERTIES FIXTURES_REQUIRED wine)
+        endif()
 endforeach()
 
 # A program without any shared library, its C library included: with musl, because glibc's static programs can't load
@@ -72,4 +80,13 @@ if(SPANCL_CROSS_NAME STREQUAL "aarch64" AND TARGET spancld)
         spancl_arm64_test(clinfo host arm64:bin/clinfo)
         spancl_arm64_test(server arm64 ${SPANCL_HOST_BUILD}/bin/api_buffers)
         spancl_arm64_test(both "host arm64" ${SPANCL_HOST_BUILD}/bin/api_migrate)
+endif()
+
+if(WIN32)
+        add_executable(windows_access cross/windows_access.c)
+        target_link_libraries(windows_access PRIVATE spancl_common)
+        add_dependencies(cross windows_access)
+        add_test(NAME ${SPANCL_CROSS_NAME}/access COMMAND windows_access)
+        set_tests_properties(${SPANCL_CROSS_NAME}/access PROPERTIES LABELS cross TIMEOUT 600
+                FIXTURES_SETUP wine)
 endif()
