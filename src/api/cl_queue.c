@@ -4,6 +4,7 @@
 #include "api/reply.h"
 #include "core/command/ahead.h"
 #include "core/command/event.h"
+#include "core/command/prefetch.h"
 #include "core/command/queue.h"
 #include "core/context.h"
 #include "core/device.h"
@@ -156,6 +157,8 @@ CL_API_ENTRY cl_int CL_API_CALL clReleaseCommandQueue(cl_command_queue command_q
                 (void)!ahead_catch_up(command_queue->context);
         int last = handle_release(&command_queue->h);
         if (last > 0) {
+                if (command_queue->prefetch)
+                        prefetch_stop(command_queue->prefetch);
                 events_watch(command_queue); /* they hold it */
                 queue_unhold(command_queue);
         }

@@ -395,6 +395,7 @@ int client_new(const struct client_params *params, struct client **ret) LOCK_UNC
         c->svm.writes = params->svm_writes;
         c->events.ahead = params->finish_ahead;
         c->events.ahead_limit_ns = params->finish_ahead_ns;
+        c->events.prefetch = params->prefetch;
         c->disconnected.answer_ns = params->answer_ns;
         c->sessions.idle_ns = params->idle_ns;
         list_init(&c->contexts);
@@ -563,6 +564,7 @@ struct client *client_get(void)
                         .uploads = (unsigned)config_number(CONFIG_client_upload_cache),
                         .finish_ahead = config_number(CONFIG_finish) != 0,
                         .finish_ahead_ns = config_number(CONFIG_finish_ahead) * 1000000,
+                        .prefetch = config_number(CONFIG_prefetch) != 0,
                         .devices = config_text(CONFIG_client_devices),
                         .sources = config_sources(),
                         .sources_ns = config_number(CONFIG_discovery_wait) * 1000000,

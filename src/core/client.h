@@ -42,6 +42,7 @@ struct client_params {
         bool watchers_fail; /* but at once when the application watches a device (device_watch) */
         bool finish_ahead;  /* waits return early where nobody can tell (core/command/ahead.h) */
         uint64_t finish_ahead_ns; /* they are so far ahead at most; 0: some round trips */
+        bool prefetch;            /* small reads are sent ahead (core/command/prefetch.h) */
         unsigned uploads;         /* enum upload_mode */
         bool managed_svm;         /* allocations of clSVMAlloc have views (core/memory/view.h) */
         enum svm_writes svm_writes;

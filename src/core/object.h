@@ -20,6 +20,7 @@
 #include "proto/info.h"
 
 struct client;
+struct prefetch;
 struct server;
 
 /* The client's lock as clang's analysis sees it: it does not know that all objects lead to the same
@@ -190,6 +191,8 @@ struct _cl_command_queue {
         uint64_t ahead_last;   /* in-order: the newest event that was ever ahead */
         uint64_t ahead_seen;   /* the context's ahead.stamp up to which the commands are ordered */
         cl_int deferred_error; /* of a command without an event, for the next call that waits */
+        struct prefetch
+                *prefetch; /* core/command/prefetch.h; owned; NULL: no reads are sent ahead */
 };
 
 struct mapping {
@@ -416,6 +419,7 @@ struct _cl_event {
                 uint64_t stamp;    /* the context's then */
                 bool finish;       /* it stands for all commands of the queue up to it */
                 bool waited;       /* clWaitForEvents has let it pass */
+                bool guessed;      /* the program has not asked for it (core/command/prefetch.h) */
         } ahead;                   /* core/command/ahead.h */
 };
 

@@ -119,6 +119,7 @@ struct client {
                 bool following;        /* a thread works them off */
                 bool ahead; /* waits return early where nobody can tell (command/ahead.h) */
                 uint64_t ahead_limit_ns; /* 0: some round trips */
+                bool prefetch;           /* small reads are sent ahead (command/prefetch.h) */
         } events GUARDED_BY(client_held);
         /* command/transfer.c */
         struct {

@@ -6,6 +6,7 @@
 #include "core/command/command_buffer.h"
 #include "core/command/enqueue.h"
 #include "core/command/event.h"
+#include "core/command/prefetch.h"
 #include "core/command/queue.h"
 #include "core/command/transfer.h"
 #include "core/link/disconnected.h"
@@ -184,6 +185,8 @@ cl_int command_end(struct command *m, int r, bool wait)
                         m->queue->unnamed = m->id;
                 if (profile_counts(&m->profile))
                         profile_sent(m);
+                if (m->queue->prefetch)
+                        prefetch_behind(m);
                 if (wait) {
                         if (m->queue->properties & CL_QUEUE_PROFILING_ENABLE || profile_is_timing())
                                 server_ask_clock(m->server);

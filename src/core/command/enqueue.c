@@ -5,6 +5,7 @@
 #include "core/command/action.h"
 #include "core/command/command.h"
 #include "core/command/event.h"
+#include "core/command/prefetch.h"
 #include "core/command/queue.h"
 #include "core/command/transfer.h"
 #include "core/link/server.h"
@@ -95,6 +96,8 @@ cl_int enqueue_read(const struct enqueue *q, cl_mem mem, size_t offset, size_t s
 {
         cl_int status;
         const struct enqueue rest = after(q);
+        if (q->queue->prefetch && prefetch_take(q, mem, offset, size, to, &status))
+                return status;
         if (goes_direct(q, mem, size)) {
                 if (enqueue_direct(q, mem, offset, size, to, NULL, &status))
                         return status;

@@ -399,7 +399,7 @@ int event_received(struct server *s, uint64_t id, cl_int status, uint64_t queue,
         }
         if ((!e || e->stands_in) && status < 0 && q && !q->deferred_error)
                 q->deferred_error = status;
-        if (status < 0 && q)
+        if (status < 0 && q && !(e && e->ahead.guessed))
                 ahead_failed(q, status);
         if (!e) {
                 if (profile_is_on() && timed && status == CL_COMPLETE)

@@ -4,16 +4,19 @@
 #include "core/client.h"
 #include "core/command/ahead.h"
 #include "core/command/event.h"
+#include "core/command/prefetch.h"
 #include "core/context.h"
 #include "core/handle.h"
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
 #include "core/memory/view.h"
 #include "core/profile/profile.h"
+#include "core/state.h"
 #include "core/status.h"
 
 static void destroy(cl_command_queue q)
 {
+        prefetch_free(q->prefetch);
         mem_free(q->property_list);
         handle_free(&q->h, sizeof(*q));
 }
@@ -47,7 +50,11 @@ int queue_new(cl_context x, const struct queue_params *params, cl_command_queue 
                         mem_dup(params->list, params->list_count * sizeof(*params->list));
                 q->property_count = params->list_count;
         }
-        int r = params->list && !q->property_list ? SP_E_NOMEM : map_put(&c->queues, q->id, q);
+        int r = params->list && !q->property_list ? SP_E_NOMEM : 0;
+        if (r == 0 && c->events.prefetch && queue_in_order(q))
+                r = prefetch_new(&q->prefetch);
+        if (r == 0)
+                r = map_put(&c->queues, q->id, q);
         if (r < 0) {
                 destroy(q);
                 return r;
