@@ -1,7 +1,7 @@
 /* The client core and real engines in virtual time (support/sim.h): random programs against an oracle.
  *
  *   sim_sim --seeds FIRST LAST [--verbose] [--check-each] [--damage] [--no-memory] [--cuts]
- *     [--restarts] [--altered] [--slow] [--ahead]
+ *     [--restarts] [--altered] [--slow] [--ahead] [--prefetch] [--steps]
  *   sim_sim --soak HOURS [SEED] */
 #include "support/check.h"
 
@@ -17,7 +17,8 @@
 #include "support/sim.h"
 
 struct options {
-        bool verbose, check_each, damage, no_memory, cuts, restarts, altered, slow, ahead;
+        bool verbose, check_each, damage, no_memory, cuts, restarts, altered, slow, ahead, prefetch,
+                steps;
 };
 
 enum { LOSSES = 15 }; /* a client gives up after one more in a row */
@@ -65,6 +66,7 @@ static void random_program(uint64_t seed, struct options o)
                 .delay_ns = o.slow ? rng_range(&rng, 100000, 5000000) : 0,
                 .room = o.slow ? rng_range(&rng, 1, 200) : 0,
                 .finish_ahead = o.ahead,
+                .prefetch = o.prefetch,
         });
         program_run(sim,
                     &(struct program_params){
@@ -75,6 +77,7 @@ static void random_program(uint64_t seed, struct options o)
                             .no_memory = o.no_memory,
                             .restart = o.restarts,
                             .ahead = o.ahead,
+                            .steps = o.prefetch || o.steps,
                             .break_after =
                                     o.damage || o.restarts ? (unsigned)rng_range(&rng, 1, 60) : 0,
                     });
@@ -226,6 +229,23 @@ TEST(random_programs_do_not_notice_that_waits_are_ahead)
         log_threshold = before;
 }
 
+/* Small reads ahead (SPANCL_PREFETCH=1), also with waits that return early. */
+TEST(random_programs_do_not_notice_that_reads_are_ahead)
+{
+        enum log_level before = log_threshold;
+        log_threshold = LOG_NONE;
+        for (uint64_t seed = 1; seed <= 200; seed++)
+                random_program(seed, (struct options){ .prefetch = true,
+                                                       .ahead = seed % 3 == 0,
+                                                       .cuts = seed % 2 });
+        for (uint64_t seed = 1; seed <= 100; seed++)
+                random_program(seed, (struct options){ .prefetch = true,
+                                                       .ahead = seed % 3 == 0,
+                                                       .damage = seed % 2,
+                                                       .no_memory = !(seed % 2) });
+        log_threshold = before;
+}
+
 /* Bytes take far longer than the clocks' limit, and come all the time: that is no silence. */
 TEST(random_programs_do_not_notice_that_connections_are_slow)
 {
@@ -262,6 +282,8 @@ int main(int argc, char **argv)
                         o.altered |= !strcmp(argv[i], "--altered");
                         o.slow |= !strcmp(argv[i], "--slow");
                         o.ahead |= !strcmp(argv[i], "--ahead");
+                        o.prefetch |= !strcmp(argv[i], "--prefetch");
+                        o.steps |= !strcmp(argv[i], "--steps");
                         o.restarts |= !strcmp(argv[i], "--restarts");
                         o.no_memory |= !strcmp(argv[i], "--no-memory");
                 }
@@ -280,6 +302,7 @@ int main(int argc, char **argv)
                 cmocka_unit_test(random_programs_do_not_notice_that_bytes_are_altered),
                 cmocka_unit_test(random_programs_do_not_notice_that_connections_are_slow),
                 cmocka_unit_test(random_programs_do_not_notice_that_waits_are_ahead),
+                cmocka_unit_test(random_programs_do_not_notice_that_reads_are_ahead),
                 cmocka_unit_test(random_programs_compute_on_servers_that_were_started_anew),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,8 @@ void program_run(struct sim *sim, const struct program_params *params)
         begin(&p);
         for (p.command = 1; p.command <= commands; p.command++) {
                 actions[rng_below(&p.rng, array_size(actions))](&p);
+                if (params->steps && rng_chance(&p.rng, 20))
+                        program_do_steps(&p);
                 if (params->ahead && rng_chance(&p.rng, 40))
                         program_finish(&p, program_any_queue(&p));
                 if (params->ahead && rng_chance(&p.rng, 30))

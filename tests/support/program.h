@@ -17,6 +17,7 @@ struct program_params {
         bool broken;  /* from the start */
         /* No memory of the program's own that devices use, and many waits: they may be ahead (core/command/ahead.h). */
         bool ahead;
+        bool steps; /* of the same launches and reads: they may be read ahead (core/command/prefetch.h) */
         bool no_memory; /* allocations fail now and then, in the client and in the servers */
         bool check_each; /* finish and compare after each: finds which one is wrong, if order is not */
 };

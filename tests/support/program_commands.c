@@ -1,19 +1,16 @@
 #include "support/program_state.h"
 
-void program_do_write(struct program *p)
+static void write_part(struct program *p, struct queue *q, const struct view *v, struct use u,
+                       bool blocking)
 {
-        struct queue *q = program_any_queue(p);
-        struct view *v = program_any_view(p);
-        struct use u = program_any_part(p, v, true, 1);
         size_t size = u.end - u.begin;
-        bool blocking = rng_chance(&p->rng, 20);
         uint8_t *data = program_random_bytes(p, size);
         cl_event e, *want = program_event_for(p, q, &e);
         program_prepare(p, q, &u, 1);
         if (blocking)
                 program_release_all(p);
-        say(p, "%u write view %td [%zu, %zu) queue %td%s\n", p->command, v - p->views, u.begin,
-            u.end, q - p->queues, blocking ? " blocking" : "");
+        say(p, "%u write root %td [%zu, %zu) queue %td%s\n", p->command, v->root - p->roots,
+            u.begin, u.end, q - p->queues, blocking ? " blocking" : "");
         memcpy(u.root->truth + u.begin, data, size);
         if (program_as_svm(p, v))
                 ok(p, clEnqueueSVMMemcpy(q->q, blocking, u.root->svm + u.begin, data, size,
@@ -30,6 +27,14 @@ void program_do_write(struct program *p)
         }
 }
 
+void program_do_write(struct program *p)
+{
+        struct queue *q = program_any_queue(p);
+        struct view *v = program_any_view(p);
+        struct use u = program_any_part(p, v, true, 1);
+        write_part(p, q, v, u, rng_chance(&p->rng, 20));
+}
+
 static void expect_read(struct program *p, uint8_t *got, const uint8_t *expected, size_t size,
                         bool now)
 {
@@ -44,19 +49,16 @@ static void expect_read(struct program *p, uint8_t *got, const uint8_t *expected
         p->pending = r;
 }
 
-void program_do_read(struct program *p)
+static void read_part(struct program *p, struct queue *q, const struct view *v, struct use u,
+                      bool blocking)
 {
-        struct queue *q = program_any_queue(p);
-        struct view *v = program_any_view(p);
-        struct use u = program_any_part(p, v, false, 1);
         size_t size = u.end - u.begin;
-        bool blocking = rng_chance(&p->rng, 20);
         uint8_t *got = program_need(p, calloc(1, size));
         cl_event e, *want = program_event_for(p, q, &e);
         program_prepare(p, q, &u, 1);
         if (blocking)
                 program_release_all(p);
-        say(p, "%u read view %td [%zu, %zu) queue %td%s\n", p->command, v - p->views, u.begin,
+        say(p, "%u read root %td [%zu, %zu) queue %td%s\n", p->command, v->root - p->roots, u.begin,
             u.end, q - p->queues, blocking ? " blocking" : "");
         if (program_as_svm(p, v))
                 ok(p, clEnqueueSVMMemcpy(q->q, blocking, got, u.root->svm + u.begin, size,
@@ -64,8 +66,94 @@ void program_do_read(struct program *p)
         else
                 ok(p, clEnqueueReadBuffer(q->q, v->mem, blocking, u.begin - v->origin, size, got,
                                           p->wait_count, program_waits(p), want));
+        if (blocking && e && !p->broken) {
+                cl_int status = 1;
+                ok(p, clGetEventInfo(e, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                                     NULL));
+                if (status != CL_COMPLETE)
+                        program_fail(p, "not complete after a blocking read", status);
+        }
         program_enqueued(p, q, e, &u, 1);
         expect_read(p, got, u.root->truth + u.begin, size, blocking);
+}
+
+void program_do_read(struct program *p)
+{
+        struct queue *q = program_any_queue(p);
+        struct view *v = program_any_view(p);
+        struct use u = program_any_part(p, v, false, 1);
+        read_part(p, q, v, u, rng_chance(&p->rng, 20));
+}
+
+/* A blocking read of an in-order queue has returned: all its commands are complete, and later commands of all queues
+ * rely on that. */
+static void rely_on(struct program *p, const struct queue *q)
+{
+        for (unsigned i = 0; i < p->root_count && q->in_order; i++) {
+                for (struct access *a = p->roots[i].accesses; a; a = a->next) {
+                        cl_int status = CL_COMPLETE;
+                        if (a->queue != q || a->waited)
+                                continue;
+                        if (a->event)
+                                ok(p, clGetEventInfo(a->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                     sizeof(status), &status, NULL));
+                        if (status != CL_COMPLETE && !p->broken)
+                                program_fail(p, "not complete after a later read", status);
+                        a->waited = true;
+                }
+        }
+}
+
+/* Something between the commands of a step, often a write of bytes that the step reads. */
+static void disturb(struct program *p, const struct view *v, struct use u)
+{
+        static void (*const others[])(struct program *) = { program_do_write,  program_do_fill,
+                                                            program_do_copy,   program_do_map,
+                                                            program_do_kernel, program_do_read };
+        uint64_t kind = rng_below(&p->rng, 2 * array_size(others));
+        if (kind < array_size(others)) {
+                others[kind](p);
+                return;
+        }
+        struct queue *q = program_any_queue(p);
+        u.write = true;
+        write_part(p, q, v, u, rng_chance(&p->rng, 30));
+        if (rng_chance(&p->rng, 50))
+                program_finish(p, q);
+}
+
+void program_do_steps(struct program *p)
+{
+        struct queue *q = program_any_queue(p);
+        struct kernel *k;
+        const struct view *written = program_choose_kernel(p, &k);
+        if (!written)
+                return;
+        const struct view v = *written; /* another launch may choose other arguments */
+        struct use u = program_any_part(p, &v, false, 1);
+        if (u.end - u.begin > 4096 && rng_chance(&p->rng, 80))
+                u.end = u.begin + rng_range(&p->rng, 1, 4096);
+        uint64_t launches = rng_range(&p->rng, 1, 3), reads = rng_range(&p->rng, 1, 2);
+        bool finishes = rng_chance(&p->rng, 50);
+        for (uint64_t steps = rng_range(&p->rng, 3, 9); steps; steps--) {
+                for (uint64_t i = 0; i < launches; i++)
+                        program_launch(p, q, k);
+                if (rng_chance(&p->rng, 15))
+                        disturb(p, &v, u);
+                if (finishes)
+                        program_finish(p, q);
+                if (rng_chance(&p->rng, 15))
+                        disturb(p, &v, u);
+                if (rng_chance(&p->rng, 10))
+                        continue;
+                for (uint64_t i = 0; i < reads; i++) {
+                        bool blocking = rng_chance(&p->rng, 80);
+                        struct queue *reader = rng_chance(&p->rng, 5) ? program_any_queue(p) : q;
+                        read_part(p, reader, &v, u, blocking);
+                        if (blocking)
+                                rely_on(p, reader);
+                }
+        }
 }
 
 void program_do_fill(struct program *p)

@@ -87,11 +87,28 @@ void program_do_kernel(struct program *p)
 {
         struct queue *q = program_any_queue(p);
         struct kernel *k = &p->kernels[rng_below(&p->rng, p->kernel_count)];
-        struct use uses[REGISTRY_ARGS_MAX];
-        unsigned count = 0;
         /* With the arguments of the launch before, sometimes. */
         if ((!k->set || rng_chance(&p->rng, 70)) && !choose_args(p, k))
                 return;
+        program_launch(p, q, k);
+}
+
+const struct view *program_choose_kernel(struct program *p, struct kernel **ret)
+{
+        struct kernel *k = &p->kernels[rng_below(&p->rng, p->kernel_count)];
+        if (!choose_args(p, k))
+                return NULL;
+        *ret = k;
+        for (unsigned i = 0; k->r->args[i].name; i++)
+                if (k->r->args[i].buffer && k->r->args[i].access != REGISTRY_IN)
+                        return &k->args[i];
+        return NULL;
+}
+
+void program_launch(struct program *p, struct queue *q, struct kernel *k)
+{
+        struct use uses[REGISTRY_ARGS_MAX];
+        unsigned count = 0;
         size_t items = SIZE_MAX;
         struct registry_launch l = { .dims = (unsigned)rng_range(&p->rng, 1, 3) };
         for (unsigned i = 0; k->r->args[i].name; i++) {

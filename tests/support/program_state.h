@@ -217,4 +217,12 @@ void program_do_wait(struct program *p);
 void program_kernels_new(struct program *p);
 void program_do_kernel(struct program *p);
 
+/* Launch k with the arguments that are set. */
+void program_launch(struct program *p, struct queue *q, struct kernel *k);
+/* Choose a kernel and its arguments. Returns a view that it writes; NULL: it can't be launched or writes none. */
+const struct view *program_choose_kernel(struct program *p, struct kernel **ret);
+
+/* Steps of the same launches, after which the same bytes are read. Now and then something comes between. */
+void program_do_steps(struct program *p);
+
 #endif

@@ -194,6 +194,7 @@ struct sim *sim_new(const struct sim_params *params)
                                                       .idle_ns = params->idle_ns,
                                                       .watchers_fail = params->watchers_fail,
                                                       .finish_ahead = params->finish_ahead,
+                                                      .prefetch = params->prefetch,
                                                       .svm_writes = params->svm_writes,
                                                       .uploads = params->uploads ? UPLOAD_ON
                                                                                  : UPLOAD_OFF,

@@ -32,7 +32,7 @@ struct sim_params {
         bool verbose;
         /* struct client_params. */
         uint64_t reconnect_ns, wait_ns, idle_ns, answer_ns; /* servers have the last one, too */
-        bool watchers_fail, finish_ahead;
+        bool watchers_fail, finish_ahead, prefetch;
         unsigned svm_writes; /* enum svm_writes */
         const char *
                 uploads; /* folder where the servers keep chunks of writes (engine/transfer/upload.h); NULL: none */
