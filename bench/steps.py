@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The pace of a program that waits after each step (bench_steps): natively, and over links with a long round trip with
-SPANCL_FINISH=wait and =optimistic, in turn, round after round. Prints times of a step in microseconds and ratios to native.
-Ends with 0 whatever the figures are, with 1 when a measurement could not be taken."""
+"""The pace of a program that waits after each step, natively and over links with a long round trip, in turn, round
+after round. The program is bench_steps, with SPANCL_FINISH=wait and =optimistic, or with --solver bench_cg, with and
+without SPANCL_PREFETCH=1. Prints times of a step in microseconds, and how they compare. Ends with 0 whatever the
+figures are, with 1 when a measurement could not be taken."""
 
 import argparse
 import json
@@ -16,10 +17,30 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from servers import Servers, native_vendors  # noqa: E402
 
 
-def step_us(bench, steps, queues, work, environment):
-    done = subprocess.run([bench, str(steps), str(queues), str(work)], env=environment, stdout=subprocess.PIPE, timeout=600,
-                          check=True)
+def step_us(command, environment):
+    done = subprocess.run([str(c) for c in command], env=environment, stdout=subprocess.PIPE, timeout=600, check=True)
     return json.loads(done.stdout)["step"]
+
+
+def steps_commands(build, args):
+    """By a name: the command for a number of steps."""
+    program = build / "bin/bench_steps"
+    return {f"{queues} queue{'s'[:queues - 1]}": lambda steps, q=queues: [program, steps, q, args.work]
+            for queues in (1, 2)}
+
+
+def solver_commands(build, args):
+    return {how: lambda steps, h=how: [build / "bin/bench_cg", steps, h, args.side]
+            for how in ("read", "finish", "norms")}
+
+
+def report(delay, name, middle, solver):
+    times = ", ".join(f"{kind} {us:.1f} us" for kind, us in middle.items())
+    if solver:
+        more = f"{middle['prefetch'] - 1000 * float(delay) - middle['native']:.0f} us over round trip and native step"
+    else:
+        more = f"{100 * middle['native'] / middle['optimistic']:.0f} % of native pace"
+    print(f"{delay:>4} ms, {name}: {times}; {more}", flush=True)
 
 
 def main():
@@ -27,12 +48,13 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3000)
-    parser.add_argument("--waits", type=int, default=100, help="steps with SPANCL_FINISH=wait, which takes long")
+    parser.add_argument("--waits", type=int, default=100, help="steps that take a round trip or more each")
     parser.add_argument("--work", type=int, default=20, help="rounds of each kernel's loop")
+    parser.add_argument("--solver", action="store_true", help="run bench_cg")
+    parser.add_argument("--side", type=int, default=128, help="of the solver's grid")
     parser.add_argument("--delays", default="1,10,50", help="round trips in milliseconds")
     args = parser.parse_args()
     build = Path(args.build).resolve()
-    bench = str(build / "bin/bench_steps")
     try:
         with tempfile.TemporaryDirectory() as folder:
             vendors = native_vendors(folder)
@@ -44,18 +66,18 @@ def main():
                                               *map(str, s.ports)], stdout=subprocess.PIPE, text=True)
                     port = proxy.stdout.readline().split()[0]
                     far = {**s.environment(), "SPANCL_SERVERS": f"127.0.0.1:{port}"}
-                    kinds = [("native", native, args.steps), ("wait", far, args.waits),
-                             ("optimistic", {**far, "SPANCL_FINISH": "optimistic"}, args.steps)]
-                    for queues in (1, 2):
-                        rounds = {name: [] for name, _, _ in kinds}
+                    kinds = [("native", native, args.steps), ("wait", far, args.waits)]
+                    if args.solver:
+                        kinds.append(("prefetch", {**far, "SPANCL_PREFETCH": "1"}, args.waits))
+                    else:
+                        kinds.append(("optimistic", {**far, "SPANCL_FINISH": "optimistic"}, args.steps))
+                    commands = (solver_commands if args.solver else steps_commands)(build, args)
+                    for name, command in commands.items():
+                        rounds = {kind: [] for kind, _, _ in kinds}
                         for _ in range(args.rounds):
-                            for name, environment, steps in kinds:
-                                rounds[name].append(step_us(bench, steps, queues, args.work, environment))
-                        middle = {name: statistics.median(r) for name, r in rounds.items()}
-                        pace = middle["native"] / middle["optimistic"]
-                        print(f"{delay:>4} ms, {queues} queue{'s'[:queues - 1]}: " +
-                              ", ".join(f"{name} {us:.1f} us" for name, us in middle.items()) +
-                              f"; {100 * pace:.0f} % of native pace", flush=True)
+                            for kind, environment, steps in kinds:
+                                rounds[kind].append(step_us(command(steps), environment))
+                        report(delay, name, {kind: statistics.median(r) for kind, r in rounds.items()}, args.solver)
                     proxy.kill()
                     proxy.wait()
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:
