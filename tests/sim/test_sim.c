@@ -234,11 +234,11 @@ TEST(random_programs_do_not_notice_that_reads_are_ahead)
 {
         enum log_level before = log_threshold;
         log_threshold = LOG_NONE;
-        for (uint64_t seed = 1; seed <= 200; seed++)
+        for (uint64_t seed = 1; seed <= 100; seed++)
                 random_program(seed, (struct options){ .prefetch = true,
                                                        .ahead = seed % 3 == 0,
                                                        .cuts = seed % 2 });
-        for (uint64_t seed = 1; seed <= 100; seed++)
+        for (uint64_t seed = 1; seed <= 50; seed++)
                 random_program(seed, (struct options){ .prefetch = true,
                                                        .ahead = seed % 3 == 0,
                                                        .damage = seed % 2,
