@@ -351,6 +351,52 @@ TEST(a_read_behind_a_launch_that_fails_fails_if_it_waits_for_it)
         setup_end(&s);
 }
 
+static void CL_CALLBACK release_event(cl_event e, cl_int status, void *user)
+{
+        assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+}
+
+static void CL_CALLBACK release_all(cl_event e, cl_int status, void *user)
+{
+        struct setup *s = user;
+        assert_int_equal(clReleaseEvent(e), CL_SUCCESS);
+        assert_int_equal(clReleaseMemObject(s->buffer), CL_SUCCESS);
+        assert_int_equal(clReleaseCommandQueue(s->queues[0]), CL_SUCCESS);
+        s->buffer = NULL;
+}
+
+/* The blocking read waits for the read ahead. Meanwhile a callback of the launch releases what the call has named. */
+TEST(a_callback_may_release_what_a_waiting_read_uses)
+{
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                struct setup s;
+                cl_int err;
+                cl_event e;
+                cl_uint got = 0;
+                begin(&s, seed, 1);
+                cl_uint step = 0;
+                while (step < LEARNT + seed % 2) {
+                        launch(&s, 0);
+                        read_number(&s, 0, s.buffer, 7, ++step);
+                }
+                assert_int_equal(setup_launch(&s, 0, 0, NULL, &e), CL_SUCCESS);
+                assert_int_equal(clSetEventCallback(e, CL_COMPLETE,
+                                                    seed % 2 ? release_all : release_event, &s),
+                                 CL_SUCCESS);
+                assert_int_equal(read_behind(&s, CL_TRUE, 1, &e, &got, NULL), CL_SUCCESS);
+                assert_int_equal(got, step + 1);
+                sim_run(s.sim, 1000000000);
+                if (!s.buffer) {
+                        s.queues[0] = clCreateCommandQueueWithProperties(s.context, s.devices[0],
+                                                                         NULL, &err);
+                        assert_int_equal(err, CL_SUCCESS);
+                        s.buffer = clCreateBuffer(s.context, CL_MEM_READ_WRITE, 4, NULL, &err);
+                        assert_int_equal(err, CL_SUCCESS);
+                }
+                setup_end(&s);
+        }
+}
+
 /* A program asks for the times of its reads: they are those of the read that it made. */
 TEST(times_of_a_read_are_those_after_it_was_enqueued)
 {
@@ -441,6 +487,7 @@ int main(void)
                         a_read_that_does_not_block_is_complete_at_once_if_its_bytes_are_there),
                 cmocka_unit_test(a_read_waits_for_its_wait_list_and_fails_with_it),
                 cmocka_unit_test(a_read_behind_a_launch_that_fails_fails_if_it_waits_for_it),
+                cmocka_unit_test(a_callback_may_release_what_a_waiting_read_uses),
                 cmocka_unit_test(times_of_a_read_are_those_after_it_was_enqueued),
                 cmocka_unit_test(a_read_that_nobody_asks_for_costs_its_bytes),
                 cmocka_unit_test(a_read_behind_the_loss_of_its_server_fails),

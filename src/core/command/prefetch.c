@@ -160,10 +160,10 @@ static cl_mem readable(const struct prefetch *p, cl_command_queue q, const struc
 
 static void let_go(struct read *r) REQUIRES(client_held)
 {
-        if (r->event)
-                event_unhold(r->event);
-        r->event = NULL;
+        cl_event e = steal(r->event);
         r->dropped = r->taken = false;
+        if (e)
+                event_unhold(e);
 }
 
 /* Bytes may still come to the memory of reads that were dropped. */
@@ -343,25 +343,63 @@ static void wait_for(cl_event e, uint64_t size) REQUIRES(client_held)
         views_waited(e->context);
 }
 
-/* Give the program the bytes of r. False: they did not come, or the wait list was not only successful. */
-static bool give(const struct enqueue *q, const cl_event *waits, struct read *r, void *to,
-                 cl_event *ret_event) REQUIRES(client_held)
+/* The result of a read for which the program has waited. */
+static cl_int waited_status(const struct read *r, const cl_event *waits, cl_uint count)
+        REQUIRES(client_held)
 {
-        size_t size = (size_t)(r->range.end - r->range.begin);
+        for (cl_uint i = 0; i < count; i++)
+                if (waits[i]->status < 0)
+                        return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+        if (r->event->status < 0)
+                return r->event->status;
+        return r->event->status == CL_COMPLETE && are_complete(waits, count)
+                       ? CL_SUCCESS
+                       : CL_DEVICE_NOT_AVAILABLE;
+}
+
+/* Releases the lock. Callbacks of the program may then release the events of the wait list. */
+static void wait_for_all(const struct read *r, const cl_event *waits, cl_uint count)
+        REQUIRES(client_held)
+{
+        for (cl_uint i = 0; i < count; i++)
+                event_hold(waits[i]);
+        wait_for(r->event, r->range.end - r->range.begin);
+        /* Mostly the read's end has told of them. */
+        for (cl_uint i = 0; i < count; i++)
+                if (event_watch(waits[i]) == 0)
+                        wait_for(waits[i], 0);
+}
+
+static void unhold_all(const cl_event *waits, cl_uint count) REQUIRES(client_held)
+{
+        for (cl_uint i = 0; i < count; i++)
+                event_unhold(waits[i]);
+}
+
+/* Give the program the bytes of r. False: they did not come, or the wait list was not only successful. True: *ret is
+ * the result of the call. It is so after each wait, because callbacks of the program may have released the buffer and
+ * the queue meanwhile. */
+static bool give(const struct enqueue *q, const cl_event *waits, struct read *r, void *to,
+                 cl_event *ret_event, cl_int *ret) REQUIRES(client_held)
+{
+        cl_uint count = q->wait_count;
+        bool waits_now = q->blocking && !(event_is_done(r->event) && are_complete(waits, count));
         r->taken = true;
-        if (q->blocking)
-                wait_for(r->event, size);
-        bool given = r->event->status == CL_COMPLETE && are_complete(waits, q->wait_count);
-        if (given && q->ret_event)
-                given = complete_event(q, ret_event) == 0;
-        if (given)
-                memcpy(to, r->bytes, size);
-        if (event_is_done(r->event)) {
-                let_go(r);
-        } else {
-                r->taken = false;
+        if (waits_now)
+                wait_for_all(r, waits, count);
+        *ret = waited_status(r, waits, count);
+        if (waits_now)
+                unhold_all(waits, count);
+        if (*ret == CL_SUCCESS && q->ret_event && complete_event(q, ret_event) < 0)
+                *ret = CL_OUT_OF_HOST_MEMORY;
+        if (*ret == CL_SUCCESS)
+                memcpy(to, r->bytes, (size_t)(r->range.end - r->range.begin));
+        bool given = waits_now || *ret == CL_SUCCESS;
+        r->taken = false;
+        if (event_is_done(r->event) || !atomic_load(&q->queue->h.refs))
+                let_go(r); /* maybe the queue's last hold */
+        else
                 r->dropped = true;
-        }
         return given;
 }
 
@@ -382,19 +420,17 @@ bool prefetch_take(const struct enqueue *q, cl_mem mem, size_t offset, size_t si
         struct range bytes = mem_range(mem, offset, size);
         /* The times of an event would be those of another command. */
         bool timed = q->ret_event && queue->properties & CL_QUEUE_PROFILING_ENABLE;
-        if (size <= SMALL && borrowed == 0 && !timed) {
-                struct read *r = find(p, queue, root, bytes);
-                if (is_waited_for(q))
-                        learn(p, root, bytes);
-                if (r && waits_come_before(r, events.at, q->wait_count))
-                        given = give(q, events.at, r, to, &event);
-        }
+        bool small = size <= SMALL && borrowed == 0 && !timed;
+        struct read *r = small ? find(p, queue, root, bytes) : NULL;
+        if (small && is_waited_for(q))
+                learn(p, root, bytes);
         p->behind = add_read(p->behind, root->id, bytes);
         p->reading = true;
+        if (r && waits_come_before(r, events.at, q->wait_count))
+                given = give(q, events.at, r, to, &event, ret);
         client_unlock(c);
         svm_give_back(&events);
-        if (given && q->ret_event) /* not with the lock held: it may be unified shared memory */
+        if (event) /* not with the lock held: it may be unified shared memory */
                 *q->ret_event = event;
-        *ret = CL_SUCCESS;
         return given;
 }
