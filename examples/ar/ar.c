@@ -1,0 +1,325 @@
+/* An animated figure of points in augmented reality. The client's device finds a marker in a camera's picture, and with
+ * it the camera's pose. Points are made from the pictures of a V-PCC frame, sorted by distance and blended over the
+ * camera's picture. --place chooses the devices of each part (docs/AR.md). Plain OpenCL: it runs on native devices, on
+ * one server or several; the extension cl_pocl_content_size and the built-in kernels of media devices are used where
+ * a place needs them. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "place.h"
+#include "source.h"
+
+struct options {
+        const char *kernels, *platform, *stream, *place, *codec, *png, *raw, *compare;
+        int width, height, frames, warm, voxels, opacity, capacity;
+        int near, far, feed; /* devices of the list; -1: by default */
+        bool list, figures;
+        long sort; /* keys to sort and compare; -1: none */
+};
+
+/* What a run took. */
+struct measure {
+        double began_ms, cpu_began_ms;
+        uint64_t sent, received;
+        double *latencies; /* of each frame, in ms */
+};
+
+static double clock_ms(clockid_t clock)
+{
+        struct timespec t;
+        clock_gettime(clock, &t);
+        return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static uint64_t fingerprint(uint64_t h, const uint8_t *data, size_t size)
+{
+        for (size_t i = 0; i < size; i++)
+                h = (h ^ data[i]) * 0x100000001b3u;
+        return h;
+}
+
+static void write_png(const char *path, const uint8_t *rgba, int width, int height)
+{
+        png_image image = {
+                .version = PNG_IMAGE_VERSION,
+                .width = (png_uint_32)width,
+                .height = (png_uint_32)height,
+                .format = PNG_FORMAT_RGBA,
+        };
+        if (!png_image_write_to_file(&image, path, 0, rgba, 0, NULL))
+                die("%s: %s", path, image.message);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void usage(void)
+{
+        printf("usage: ar [OPTION]...\n\n"
+               "  --place NAME       where the parts of a frame are computed (local):\n");
+        for (size_t i = 0; i < place_count; i++)
+                printf("      %-14s %s\n", places[i].name, places[i].text);
+        printf("  --stream FILE      a V-PCC stream; without it a figure of balls\n"
+               "  --voxels N         side of the figure of balls, a multiple of 16 up to 1024 (512)\n"
+               "  --capacity N       points of a frame, at most (1500000)\n"
+               "  --size WxH         the camera's pictures (1280x720)\n"
+               "  --frames N         frames that are measured (30)\n"
+               "  --warm N           frames before these (2)\n"
+               "  --opacity N        of a point, 1 to 256 (200)\n"
+               "  --codec NAME       of the place video: h264, hevc, mjpeg (mjpeg)\n"
+               "  --platform NAME    a part of the platform's name\n"
+               "  --near N           the client's own device (the last one that computes)\n"
+               "  --far N            the other device (the first one)\n"
+               "  --feed N           the device that makes pictures for the other device (the last but one)\n"
+               "  --list             list the devices\n"
+               "  --sort N           sort N keys on each device, and compare with the host's sort\n"
+               "  --png FILE         write the last picture\n"
+               "  --raw FILE         write all pictures, 4 bytes a pixel; -: standard output\n"
+               "  --compare FILE     compare with pictures that --raw wrote\n"
+               "  --figures          print the measurements in one line of JSON\n"
+               "  --kernels FOLDER   the folder of the kernels\n");
+}
+
+static long number(const char *text, long low, long high, const char *what)
+{
+        char *end;
+        errno = 0;
+        long n = strtol(text, &end, 10);
+        if (errno || *end || end == text || n < low || n > high)
+                die("--%s %s: from %ld to %ld", what, text, low, high);
+        return n;
+}
+
+static void parse(int argc, char **argv, struct options *o)
+{
+        enum { PLACE, STREAM, VOXELS, CAPACITY, SIZE, FRAMES, WARM, OPACITY, CODEC, PLATFORM, NEAR, FAR, FEED, LIST,
+               SORT, PNG, RAW, COMPARE, FIGURES, KERNELS, HELP };
+        static const struct option names[] = {
+                { "place", 1, 0, PLACE },       { "stream", 1, 0, STREAM },   { "voxels", 1, 0, VOXELS },
+                { "capacity", 1, 0, CAPACITY }, { "size", 1, 0, SIZE },       { "frames", 1, 0, FRAMES },
+                { "warm", 1, 0, WARM },         { "opacity", 1, 0, OPACITY }, { "codec", 1, 0, CODEC },
+                { "platform", 1, 0, PLATFORM }, { "near", 1, 0, NEAR },       { "far", 1, 0, FAR },
+                { "feed", 1, 0, FEED },         { "list", 0, 0, LIST },       { "sort", 1, 0, SORT },
+                { "png", 1, 0, PNG },           { "raw", 1, 0, RAW },         { "compare", 1, 0, COMPARE },
+                { "figures", 0, 0, FIGURES },   { "kernels", 1, 0, KERNELS }, { "help", 0, 0, HELP },
+                { 0 },
+        };
+        int c;
+        while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
+                const char *name = c < HELP ? names[c].name : "";
+                char *x;
+                switch (c) {
+                case PLACE: o->place = optarg; break;
+                case STREAM: o->stream = optarg; break;
+                case VOXELS: o->voxels = (int)number(optarg, 16, 1024, name) / 16 * 16; break;
+                case CAPACITY: o->capacity = (int)number(optarg, 1, 16 << 20, name); break;
+                case SIZE:
+                        x = strchr(optarg, 'x');
+                        if (!x)
+                                die("--size %s: WIDTHxHEIGHT", optarg);
+                        *x = '\0';
+                        o->width = (int)number(optarg, 64, 4096, name) / 2 * 2;
+                        o->height = (int)number(x + 1, 64, 4096, name) / 2 * 2;
+                        break;
+                case FRAMES: o->frames = (int)number(optarg, 1, 100000, name); break;
+                case WARM: o->warm = (int)number(optarg, 0, 1000, name); break;
+                case OPACITY: o->opacity = (int)number(optarg, 1, 256, name); break;
+                case CODEC: o->codec = optarg; break;
+                case PLATFORM: o->platform = optarg; break;
+                case NEAR: o->near = (int)number(optarg, 0, DEVICES_MAX - 1, name); break;
+                case FAR: o->far = (int)number(optarg, 0, DEVICES_MAX - 1, name); break;
+                case FEED: o->feed = (int)number(optarg, 0, DEVICES_MAX - 1, name); break;
+                case LIST: o->list = true; break;
+                case SORT: o->sort = number(optarg, 0, 64 << 20, name); break;
+                case PNG: o->png = optarg; break;
+                case RAW: o->raw = optarg; break;
+                case COMPARE: o->compare = optarg; break;
+                case FIGURES: o->figures = true; break;
+                case KERNELS: o->kernels = optarg; break;
+                case HELP: usage(); exit(0);
+                default: exit(2);
+                }
+        }
+        if (optind < argc)
+                die("%s: unknown argument", argv[optind]);
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static struct device *device_at(struct machine *m, int place, const char *what)
+{
+        if ((size_t)place >= m->device_count || !device_computes(&m->devices[place]))
+                die("--%s %d: there is no such device that computes", what, place);
+        return &m->devices[place];
+}
+
+static struct roles choose_roles(struct machine *m, const struct options *o)
+{
+        struct roles r = { 0 };
+        for (size_t i = 0; i < m->device_count; i++) {
+                if (!device_computes(&m->devices[i]))
+                        continue;
+                r.far = r.far ? r.far : &m->devices[i];
+                r.feed = r.near ? r.near : &m->devices[i];
+                r.near = &m->devices[i];
+        }
+        if (!r.near)
+                die("no device of %s computes", m->platform_name);
+        if (o->near >= 0)
+                r.near = device_at(m, o->near, "near");
+        if (o->far >= 0)
+                r.far = device_at(m, o->far, "far");
+        if (o->feed >= 0)
+                r.feed = device_at(m, o->feed, "feed");
+        return r;
+}
+
+static void list(struct machine *m)
+{
+        struct roles r = choose_roles(m, &(struct options){ .near = -1, .far = -1, .feed = -1 });
+        for (size_t i = 0; i < m->device_count; i++) {
+                const struct device *d = &m->devices[i];
+                printf("%zu: %s%s%s%s%s\n", i, d->name, d == r.near ? ", near" : "", d == r.far ? ", far" : "",
+                       d == r.feed ? ", feed" : "", d->built_in ? ", built-in kernels" : "");
+        }
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static FILE *open_file(const char *path, const char *mode)
+{
+        FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, mode);
+        if (!f)
+                die("%s: %s", path, strerror(errno));
+        return f;
+}
+
+/* The sum of squares of differences; the fourth components are the same. */
+static double difference(const uint8_t *a, const uint8_t *b, size_t size)
+{
+        double sum = 0;
+        for (size_t i = 0; i < size; i++)
+                sum += (double)((a[i] - b[i]) * (a[i] - b[i]));
+        return sum;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+        double x = *(const double *)a, y = *(const double *)b;
+        return x < y ? -1 : x > y;
+}
+
+static void report(const struct options *o, const struct machine *m, const struct measure *begin, double worst)
+{
+        double wall = clock_ms(CLOCK_MONOTONIC) - begin->began_ms;
+        double cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu_began_ms, n = o->frames;
+        uint64_t sent = 0, received = 0;
+        bool counted = machine_traffic(m, &sent, &received);
+        double up = (double)(sent - begin->sent) / n, down = (double)(received - begin->received) / n;
+        qsort(begin->latencies, (size_t)o->frames, sizeof(double), compare_doubles);
+        double median = begin->latencies[o->frames / 2], most = begin->latencies[o->frames - 1];
+        FILE *out = o->raw && strcmp(o->raw, "-") == 0 ? stderr : stdout;
+        if (o->figures) {
+                fprintf(out,
+                        "{\"place\": \"%s\", \"frames\": %d, \"fps\": %.4f, \"latency_ms\": %.3f, "
+                        "\"latency_most_ms\": %.3f, \"cpu_ms\": %.3f, ",
+                        o->place, o->frames, n / wall * 1e3, median, most, cpu / n);
+                if (counted)
+                        fprintf(out, "\"up_bytes\": %.0f, \"down_bytes\": %.0f}\n", up, down);
+                else
+                        fprintf(out, "\"up_bytes\": null, \"down_bytes\": null}\n");
+                return;
+        }
+        fprintf(out, "%s: %.2f frames/s; pose in to picture out: median %.1f ms, longest %.1f ms\n", o->place,
+                n / wall * 1e3, median, most);
+        fprintf(out, "client's CPU time %.1f ms a frame", cpu / n);
+        if (counted)
+                fprintf(out, "; to servers %.0f bytes a frame, from them %.0f bytes", up, down);
+        fprintf(out, "\nthe tracked pose was at most %.2f pixels away\n", worst);
+}
+
+static void run(struct options *o, struct machine *m)
+{
+        struct place_params params = { .place = place_find(o->place), .roles = choose_roles(m, o),
+                                       .view = { .width = o->width, .height = o->height },
+                                       .opacity = o->opacity, .codec = o->codec };
+        struct pipeline pipeline;
+        struct source source;
+        struct track track;
+        struct measure begin = { .latencies = allocate((size_t)o->frames, sizeof(double)) };
+        size_t size = (size_t)o->width * (size_t)o->height * 4, last_points = 0;
+        uint8_t *rgba = allocate(size, 1), *other = allocate(size, 1);
+        uint64_t print = 0xcbf29ce484222325u;
+        double squares = 0;
+
+        if (!params.place)
+                die("--place %s: there is no such place", o->place);
+        source_open(&source, o->stream, (size_t)o->voxels, (size_t)o->capacity);
+        params.source = &source;
+        params.view.voxels = (int)source.voxels;
+        track_open(&track, m, params.roles.near, &params.view, (size_t)(o->frames < 60 ? o->frames : 60));
+        pipeline_open(&pipeline, m, &params);
+        FILE *raw = o->raw ? open_file(o->raw, "wb") : NULL, *compared = o->compare ? open_file(o->compare, "rb") : NULL;
+        for (int i = -o->warm; i < o->frames; i++) {
+                /* The frames before the measured ones are those before them in the stream. */
+                size_t frame = i < 0 ? 0 : (size_t)i;
+                if (i == 0) {
+                        machine_traffic(m, &begin.sent, &begin.received);
+                        begin.began_ms = clock_ms(CLOCK_MONOTONIC);
+                        begin.cpu_began_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+                }
+                double from = clock_ms(CLOCK_MONOTONIC);
+                struct pose pose = track_run(&track, frame);
+                pipeline_frame(&pipeline, frame, &pose, track_picture(&track, frame), rgba);
+                if (i < 0)
+                        continue;
+                begin.latencies[i] = clock_ms(CLOCK_MONOTONIC) - from;
+                if (raw && fwrite(rgba, 1, size, raw) != size)
+                        die("%s: %s", o->raw, strerror(errno));
+                if (!o->figures)
+                        print = fingerprint(print, rgba, size);
+                if (!compared)
+                        continue;
+                if (fread(other, 1, size, compared) != size)
+                        die("%s: it has fewer pictures", o->compare);
+                squares += difference(rgba, other, size);
+        }
+        report(o, m, &begin, track.worst);
+        (void)last_points;
+        if (!o->figures)
+                printf("fingerprint %016llx\n", (unsigned long long)print);
+        (void)squares;
+        if (o->png)
+                write_png(o->png, rgba, o->width, o->height);
+        pipeline_close(&pipeline);
+        track_close(&track);
+        source_close(&source);
+        free(rgba);
+        free(other);
+        free(begin.latencies);
+}
+
+int main(int argc, char **argv)
+{
+        struct options o = { .kernels = AR_KERNELS, .place = "local", .codec = "mjpeg", .width = 1280, .height = 720,
+                             .frames = 30, .warm = 2, .voxels = 512, .opacity = 200, .capacity = 1500000,
+                             .near = -1, .far = -1, .feed = -1, .sort = -1 };
+        struct machine m;
+        parse(argc, argv, &o);
+        machine_open(&m, o.platform, o.kernels);
+        if (o.list)
+                list(&m);
+        for (size_t i = 0; o.sort >= 0 && i < m.device_count; i++)
+                if (device_computes(&m.devices[i]))
+                        sort_verify(&m, &m.devices[i], (size_t)o.sort);
+        if (!o.list && o.sort < 0)
+                run(&o, &m);
+        machine_close(&m);
+        return 0;
+}

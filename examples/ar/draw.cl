@@ -1,0 +1,126 @@
+/* Alpha-blended points. The sorted points are projected to squares of pixels, put into lists of the picture's tiles
+ * without a change of order, and blended, tile by tile. The result is a layer: colours multiplied by what they
+ * cover, and how much of the background shows through. */
+#include "shared.h"
+
+static uint part_start(__global const ulong *bytes, uint unit, uint chunk, uint chunks)
+{
+        return (uint)(*bytes / unit * chunk / chunks);
+}
+
+static int4 project(uint2 point, __constant int *pose)
+{
+        int x = point.x & 1023, y = point.x >> POINT_BITS & 1023, z = point.x >> 2 * POINT_BITS & 1023, c[3];
+        for (int i = 0; i < 3; i++)
+                c[i] = ((pose[3 * i] * x + pose[3 * i + 1] * y + pose[3 * i + 2] * z) >> 10) +
+                       pose[POSE_TRANSLATION + i];
+        if (c[2] < 16)
+                return (int4)(0, 0, 0, 0);
+        int focal = pose[POSE_FOCAL], size = clamp((focal * 24 + c[2] - 1) / c[2], 1, TILE);
+        /* Rounded towards minus infinity, so that the middle of the picture is like all of it. */
+        int px = (int)((focal * c[0] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
+        int py = (int)((focal * c[1] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
+        return (int4)(pose[POSE_WIDTH] / 2 + px - size / 2, pose[POSE_HEIGHT] / 2 + py - size / 2, size,
+                      (int)point.y);
+}
+
+/* The tiles that a square covers: left, top, right, bottom; right < left: none. */
+static int4 tiles_of(int4 square, __constant int *pose)
+{
+        int2 low = max(square.xy, 0);
+        int2 high = min(square.xy + square.z - 1, (int2)(pose[POSE_WIDTH] - 1, pose[POSE_HEIGHT] - 1));
+        if (square.z == 0 || high.x < low.x || high.y < low.y)
+                return (int4)(0, 0, -1, -1);
+        return (int4)(low / TILE, high / TILE);
+}
+
+/* Also counts the entries of each tile, [tile][chunk]. `index` NULL: the points are in order. */
+__kernel void place_squares(__global const uint2 *points, __global const uint *index, __global const ulong *bytes,
+                            uint unit, __constant int *pose, __global int4 *squares, __global uint *counts)
+{
+        uint chunk = get_global_id(0), chunks = get_global_size(0);
+        int columns = (pose[POSE_WIDTH] + TILE - 1) / TILE, rows = (pose[POSE_HEIGHT] + TILE - 1) / TILE;
+        for (int t = 0; t < columns * rows; t++)
+                counts[t * chunks + chunk] = 0;
+        if (chunk == 0)
+                counts[columns * rows * chunks] = 0;
+        uint end = part_start(bytes, unit, chunk + 1, chunks);
+        for (uint i = part_start(bytes, unit, chunk, chunks); i < end; i++) {
+                int4 square = project(points[index ? index[i] : i], pose);
+                int4 t = tiles_of(square, pose);
+                squares[i] = square;
+                for (int y = t.y; y <= t.w; y++)
+                        for (int x = t.x; x <= t.z; x++)
+                                counts[(y * columns + x) * chunks + chunk]++;
+        }
+}
+
+/* `places` are the prefix sums of the counts. */
+__kernel void list_squares(__global const int4 *squares, __global const ulong *bytes, uint unit, __constant int *pose,
+                           __global uint *places, __global uint *lists)
+{
+        uint chunk = get_global_id(0), chunks = get_global_size(0);
+        int columns = (pose[POSE_WIDTH] + TILE - 1) / TILE;
+        uint end = part_start(bytes, unit, chunk + 1, chunks);
+        for (uint i = part_start(bytes, unit, chunk, chunks); i < end; i++) {
+                int4 t = tiles_of(squares[i], pose);
+                for (int y = t.y; y <= t.w; y++)
+                        for (int x = t.x; x <= t.z; x++)
+                                lists[places[(y * columns + x) * chunks + chunk]++] = i;
+        }
+}
+
+/* After list_squares the last place of a tile's chunks is the end of its list. Work-items of a tile share its pixels:
+ * one of them has all, or each has one. */
+__kernel void blend(__global const int4 *squares, __global const uint *places, uint chunks,
+                    __global const uint *lists, __constant int *pose, int opacity, __global uchar4 *layer)
+{
+        int tile = get_group_id(0), columns = (pose[POSE_WIDTH] + TILE - 1) / TILE, parts = get_local_size(0);
+        int width = pose[POSE_WIDTH], height = pose[POSE_HEIGHT], rows = TILE * TILE / parts / TILE;
+        int part = get_local_id(0), wide = rows ? TILE : TILE * TILE / parts;
+        rows = max(rows, 1);
+        int left = tile % columns * TILE + part * wide % TILE;
+        int top = tile / columns * TILE + part * wide / TILE * rows;
+        int right = min(left + wide, width), bottom = min(top + rows, height);
+        int4 pixels[TILE * TILE / PARTS]; /* 16 bits a component */
+        for (int i = 0; i < wide * rows; i++)
+                pixels[i] = (int4)(0, 0, 0, 65535);
+
+        uint end = places[(tile + 1) * chunks - 1];
+        for (uint k = tile ? places[tile * chunks - 1] : 0; k < end; k++) {
+                int4 s = squares[lists[k]];
+                int4 colour = (int4)((s.w & 255) * 257, (s.w >> 8 & 255) * 257, (s.w >> 16 & 255) * 257, 0);
+                for (int y = max(s.y, top); y < min(s.y + s.z, bottom); y++)
+                        for (int x = max(s.x, left); x < min(s.x + s.z, right); x++) {
+                                int4 old = pixels[(y - top) * wide + x - left];
+                                pixels[(y - top) * wide + x - left] = old + ((colour - old) * opacity >> 8);
+                        }
+        }
+        for (int y = top; y < bottom; y++)
+                for (int x = left; x < right; x++)
+                        layer[y * width + x] = convert_uchar4(pixels[(y - top) * wide + x - left] >> 8);
+}
+
+/* The layer over the camera's picture. */
+__kernel void compose(__global const uchar4 *layer, __global const uchar *camera, __global uchar4 *picture)
+{
+        int i = get_global_id(0);
+        int4 l = convert_int4(layer[i]);
+        int behind = (camera[i] * l.w + 127) / 255;
+        picture[i] = convert_uchar4_sat((int4)(l.x + behind, l.y + behind, l.z + behind, 255));
+}
+
+/* For a video encoder, which has no fourth component: the colours above, below them what shows through. */
+__kernel void stack_layer(__global const uchar4 *layer, __global uchar4 *stacked)
+{
+        int i = get_global_id(0), n = get_global_size(0);
+        uchar4 l = layer[i];
+        stacked[i] = (uchar4)(l.xyz, 255);
+        stacked[n + i] = (uchar4)(l.w, l.w, l.w, 255);
+}
+
+__kernel void unstack_layer(__global const uchar4 *stacked, __global uchar4 *layer)
+{
+        int i = get_global_id(0), n = get_global_size(0);
+        layer[i] = (uchar4)(stacked[i].xyz, stacked[n + i].y);
+}

@@ -1,0 +1,268 @@
+#include "opencl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRAFFIC_STATS_POCL 0x4501 /* CL_DEVICE_REMOTE_TRAFFIC_STATS_POCL */
+#define SERVER_IP_POCL     0x4503
+#define SERVER_PORT_POCL   0x4504
+
+void die(const char *format, ...)
+{
+        va_list args;
+        va_start(args, format);
+        fprintf(stderr, "ar: ");
+        vfprintf(stderr, format, args);
+        fprintf(stderr, "\n");
+        va_end(args);
+        exit(1);
+}
+
+void check(cl_int err, const char *what)
+{
+        if (err != CL_SUCCESS)
+                die("%s: error %d", what, err);
+}
+
+void *allocate(size_t count, size_t size)
+{
+        void *p = calloc(count ? count : 1, size);
+        if (!p)
+                die("out of memory");
+        return p;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static cl_uint all_devices(cl_platform_id platform, cl_uint count, cl_device_id *ids)
+{
+        cl_uint found = 0, custom = 0;
+        if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, &found) != CL_SUCCESS)
+                found = 0;
+        if (found > count)
+                found = count;
+        /* Devices of built-in kernels are not among all. */
+        if (found < count &&
+            clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, count - found, ids + found, &custom) != CL_SUCCESS)
+                custom = 0;
+        return found + (custom < count - found ? custom : count - found);
+}
+
+static void device_open(struct machine *m, struct device *d)
+{
+        cl_int err;
+        size_t size = 0;
+        cl_uint units = 1;
+        check(clGetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof(d->name), d->name, NULL), "CL_DEVICE_NAME");
+        check(clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL), "CL_DEVICE_TYPE");
+        check(clGetDeviceInfo(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL),
+              "CL_DEVICE_MAX_COMPUTE_UNITS");
+        check(clGetDeviceInfo(d->id, CL_DEVICE_BUILT_IN_KERNELS, 0, NULL, &size), "CL_DEVICE_BUILT_IN_KERNELS");
+        if (size > 1) {
+                char *names = allocate(size, 1);
+                check(clGetDeviceInfo(d->id, CL_DEVICE_BUILT_IN_KERNELS, size, names, NULL),
+                      "CL_DEVICE_BUILT_IN_KERNELS");
+                d->built_in = names;
+        }
+        bool wide = d->type & CL_DEVICE_TYPE_GPU;
+        d->chunks = wide ? 1024 : 4 * (size_t)units;
+        d->parts = wide ? 64 : 1;
+        d->queue = clCreateCommandQueue(m->context, d->id, 0, &err);
+        check(err, "clCreateCommandQueue");
+}
+
+void machine_open(struct machine *m, const char *wanted, const char *kernels)
+{
+        cl_platform_id platforms[16];
+        cl_device_id ids[DEVICES_MAX];
+        cl_uint count = 0;
+        cl_int err;
+        *m = (struct machine){ .kernels = kernels };
+        check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs");
+        for (cl_uint i = 0; i < count && i < 16 && !m->device_count; i++) {
+                check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(m->platform_name), m->platform_name,
+                                        NULL),
+                      "CL_PLATFORM_NAME");
+                if (wanted && !strstr(m->platform_name, wanted))
+                        continue;
+                m->platform = platforms[i];
+                m->device_count = all_devices(platforms[i], DEVICES_MAX, ids);
+        }
+        if (!m->device_count)
+                die("no platform with devices");
+        m->context = clCreateContext((cl_context_properties[]){ CL_CONTEXT_PLATFORM,
+                                                                (cl_context_properties)m->platform, 0 },
+                                     (cl_uint)m->device_count, ids, NULL, NULL, &err);
+        check(err, "clCreateContext");
+        for (size_t i = 0; i < m->device_count; i++) {
+                m->devices[i].id = ids[i];
+                device_open(m, &m->devices[i]);
+        }
+        *(void **)&m->set_content_size =
+                clGetExtensionFunctionAddressForPlatform(m->platform, "clSetContentSizeBufferPoCL");
+}
+
+void machine_close(struct machine *m)
+{
+        for (size_t i = 0; i < m->device_count; i++) {
+                struct device *d = &m->devices[i];
+                clReleaseCommandQueue(d->queue);
+                if (d->program)
+                        clReleaseProgram(d->program);
+                if (d->media)
+                        clReleaseProgram(d->media);
+                free((void *)(uintptr_t)d->built_in);
+        }
+        clReleaseContext(m->context);
+}
+
+bool device_computes(const struct device *d)
+{
+        return d->type & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR);
+}
+
+static char *read_text(const char *folder, const char *name)
+{
+        char *path;
+        if (asprintf(&path, "%s/%s", folder, name) < 0)
+                die("out of memory");
+        FILE *f = fopen(path, "rb");
+        if (!f)
+                die("%s: %s", path, strerror(errno));
+        fseek(f, 0, SEEK_END);
+        long size = ftell(f);
+        rewind(f);
+        char *text = allocate((size_t)size + 1, 1);
+        if (fread(text, 1, (size_t)size, f) != (size_t)size)
+                die("%s: cannot read", path);
+        fclose(f);
+        free(path);
+        return text;
+}
+
+void device_build(struct machine *m, struct device *d)
+{
+        static const char *const files[] = { "scan.cl", "figure.cl", "points.cl", "sort.cl", "draw.cl", "track.cl" };
+        enum { FILES = sizeof(files) / sizeof(files[0]) };
+        char *texts[FILES], *options;
+        cl_int err;
+        if (d->program)
+                return;
+        for (size_t i = 0; i < FILES; i++)
+                texts[i] = read_text(m->kernels, files[i]);
+        d->program = clCreateProgramWithSource(m->context, FILES, (const char **)texts, NULL, &err);
+        check(err, "clCreateProgramWithSource");
+        if (asprintf(&options, "-D PARTS=%zu -I %s", d->parts, m->kernels) < 0)
+                die("out of memory");
+        err = clBuildProgram(d->program, 1, &d->id, options, NULL, NULL);
+        if (err == CL_BUILD_PROGRAM_FAILURE) {
+                char log[8192] = "";
+                clGetProgramBuildInfo(d->program, d->id, CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL);
+                die("the kernels do not build:\n%s", log);
+        }
+        check(err, "clBuildProgram");
+        free(options);
+        for (size_t i = 0; i < FILES; i++)
+                free(texts[i]);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+cl_mem new_buffer(struct machine *m, size_t size, const void *data)
+{
+        cl_int err;
+        cl_mem b = clCreateBuffer(m->context, CL_MEM_READ_WRITE | (data ? CL_MEM_COPY_HOST_PTR : 0), size,
+                                  (void *)(uintptr_t)data, &err);
+        check(err, "clCreateBuffer");
+        return b;
+}
+
+cl_kernel new_kernel(struct device *d, const char *name)
+{
+        cl_int err;
+        cl_kernel k = clCreateKernel(d->program, name, &err);
+        check(err, name);
+        return k;
+}
+
+void set_buffers(cl_kernel k, cl_uint first, const cl_mem *buffers, size_t count)
+{
+        for (size_t i = 0; i < count; i++)
+                check(clSetKernelArg(k, first + (cl_uint)i, sizeof(cl_mem), &buffers[i]), "clSetKernelArg");
+}
+
+void set_int(cl_kernel k, cl_uint index, int32_t value)
+{
+        check(clSetKernelArg(k, index, sizeof(value), &value), "clSetKernelArg");
+}
+
+void launch(struct device *d, cl_kernel k, size_t global, size_t local)
+{
+        check(clEnqueueNDRangeKernel(d->queue, k, 1, NULL, &global, local ? &local : NULL, 0, NULL, NULL),
+              "clEnqueueNDRangeKernel");
+}
+
+void launch_2d(struct device *d, cl_kernel k, size_t width, size_t height)
+{
+        check(clEnqueueNDRangeKernel(d->queue, k, 2, NULL, (size_t[]){ width, height }, NULL, 0, NULL, NULL),
+              "clEnqueueNDRangeKernel");
+}
+
+void read_buffer(struct device *d, cl_mem b, size_t size, void *data)
+{
+        check(clEnqueueReadBuffer(d->queue, b, CL_TRUE, 0, size, data, 0, NULL, NULL), "clEnqueueReadBuffer");
+}
+
+void write_buffer(struct device *d, cl_mem b, size_t size, const void *data)
+{
+        check(clEnqueueWriteBuffer(d->queue, b, CL_TRUE, 0, size, data, 0, NULL, NULL), "clEnqueueWriteBuffer");
+}
+
+void device_follow(struct device *d, struct device *before)
+{
+        cl_event done;
+        if (d == before)
+                return;
+        check(clEnqueueMarkerWithWaitList(before->queue, 0, NULL, &done), "clEnqueueMarkerWithWaitList");
+        check(clFlush(before->queue), "clFlush");
+        check(clEnqueueBarrierWithWaitList(d->queue, 1, &done, NULL), "clEnqueueBarrierWithWaitList");
+        clReleaseEvent(done);
+}
+
+/* ---- traffic --------------------------------------------------------------------------------- */
+
+static bool same_server(const struct device *a, const struct device *b)
+{
+        char ip[2][128];
+        cl_uint port[2];
+        const struct device *both[2] = { a, b };
+        for (int i = 0; i < 2; i++)
+                if (clGetDeviceInfo(both[i]->id, SERVER_IP_POCL, sizeof(ip[i]), ip[i], NULL) != CL_SUCCESS ||
+                    clGetDeviceInfo(both[i]->id, SERVER_PORT_POCL, sizeof(port[i]), &port[i], NULL) != CL_SUCCESS)
+                        return false;
+        return strcmp(ip[0], ip[1]) == 0 && port[0] == port[1];
+}
+
+bool machine_traffic(const struct machine *m, uint64_t *ret_sent, uint64_t *ret_received)
+{
+        bool any = false;
+        uint64_t sent = 0, received = 0;
+        for (size_t i = 0; i < m->device_count; i++) {
+                cl_ulong counters[6];
+                bool counted = false;
+                for (size_t k = 0; k < i; k++)
+                        counted |= same_server(&m->devices[i], &m->devices[k]);
+                if (counted || clGetDeviceInfo(m->devices[i].id, TRAFFIC_STATS_POCL, sizeof(counters), counters,
+                                               NULL) != CL_SUCCESS)
+                        continue;
+                any = true;
+                received += counters[3];
+                sent += counters[5];
+        }
+        *ret_sent = sent;
+        *ret_received = received;
+        return any;
+}

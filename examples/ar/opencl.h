@@ -1,0 +1,66 @@
+/* The devices of a platform in one context, and helpers that end the program on errors. */
+#ifndef AR_OPENCL_H
+#define AR_OPENCL_H
+
+#include <CL/cl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DEVICES_MAX 64
+
+struct device {
+        cl_device_id id;
+        char name[128];
+        cl_device_type type;
+        cl_command_queue queue; /* in order */
+        cl_program program;     /* our kernels; NULL: a device of built-in kernels, or not built yet */
+        size_t chunks;          /* work-items of kernels that give each one a part of the points */
+        size_t parts;           /* work-items that share a tile */
+        const char *built_in;   /* names of kernels; NULL: none */
+        cl_program media;
+};
+
+struct machine {
+        cl_platform_id platform;
+        char platform_name[128];
+        cl_context context;
+        struct device devices[DEVICES_MAX];
+        size_t device_count;
+        const char *kernels; /* folder of the kernels */
+        /* clSetContentSizeBufferPoCL of cl_pocl_content_size; NULL: the platform lacks it */
+        cl_int(CL_API_CALL *set_content_size)(cl_mem buffer, cl_mem content_size_buffer);
+};
+
+__attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...);
+void check(cl_int err, const char *what);
+void *allocate(size_t count, size_t size);
+
+/* Open the first platform with devices whose name contains `wanted`, which may be NULL. */
+void machine_open(struct machine *m, const char *wanted, const char *kernels);
+void machine_close(struct machine *m);
+
+/* Build our kernels for a device, unless they are built. */
+void device_build(struct machine *m, struct device *d);
+bool device_computes(const struct device *d);
+
+cl_mem new_buffer(struct machine *m, size_t size, const void *data);
+cl_kernel new_kernel(struct device *d, const char *name);
+
+/* Set all arguments from `first` on: buffers end with NULL. */
+void set_buffers(cl_kernel k, cl_uint first, const cl_mem *buffers, size_t count);
+void set_int(cl_kernel k, cl_uint index, int32_t value);
+
+void launch(struct device *d, cl_kernel k, size_t global, size_t local);
+void launch_2d(struct device *d, cl_kernel k, size_t width, size_t height);
+/* Blocking. */
+void read_buffer(struct device *d, cl_mem b, size_t size, void *data);
+void write_buffer(struct device *d, cl_mem b, size_t size, const void *data);
+
+/* Commands that `d` gets from now on wait for those that `before` has got. */
+void device_follow(struct device *d, struct device *before);
+
+/* Bytes to and from all servers of the platform's devices; false: the platform does not count them. */
+bool machine_traffic(const struct machine *m, uint64_t *ret_sent, uint64_t *ret_received);
+
+#endif

@@ -1,0 +1,68 @@
+/* Where the parts of a frame are computed: the configurations that are compared, and one frame in one of them. */
+#ifndef AR_PLACE_H
+#define AR_PLACE_H
+
+#include "codec.h"
+#include "draw.h"
+#include "points.h"
+#include "sort.h"
+#include "track.h"
+
+/* A configuration. Without any of these all is local. */
+struct place {
+        const char *name;
+        const char *text;
+        bool sort;    /* another device makes the points, and sorts them: the index list comes back */
+        bool host;    /* data of other devices goes through the program's memory */
+        bool content; /* only the bytes that mean something travel */
+        bool points;  /* another device does all but drawing: sorted points come back */
+        bool layer;   /* another device draws, too */
+        bool encode;  /* the drawn layer comes back as video */
+};
+
+extern const struct place places[];
+extern const size_t place_count;
+
+const struct place *place_find(const char *name);
+
+/* The devices' parts. One device may be several. */
+struct roles {
+        struct device *near; /* the client's own */
+        struct device *far;  /* makes points and sorts */
+        struct device *feed; /* makes the pictures for `far` */
+};
+
+struct place_params {
+        const struct place *place;
+        struct roles roles;
+        const struct source *source;
+        struct view view;
+        int opacity;
+        const char *codec;
+};
+
+struct pipeline {
+        struct place_params p;
+        struct machine *machine;
+        bool uses_far, is_split; /* split: the points are made on both devices */
+        struct feed near_feed, far_feed;
+        struct pictures copies; /* on `far`, with `host` */
+        struct points near_points, far_points;
+        struct sort sort;
+        struct draw draw;
+        struct codec codec;
+        cl_mem near_pose, far_pose;
+        cl_mem host_index, host_index_bytes;
+        cl_kernel compose;
+        cl_mem picture; /* RGBA, on `near` */
+        struct pose pose;
+        uint8_t *staging;
+};
+
+void pipeline_open(struct pipeline *l, struct machine *m, const struct place_params *p);
+void pipeline_close(struct pipeline *l);
+
+/* Compute a frame for the pose, over the camera's picture, and read it: 4 bytes for each pixel. Blocking. */
+void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera, uint8_t *ret_rgba);
+
+#endif

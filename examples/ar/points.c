@@ -1,0 +1,59 @@
+#include "points.h"
+
+void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s)
+{
+        *p = (struct points){ .source = s, .device = d, .described = SIZE_MAX };
+        scan_open(&p->scan, m, d);
+        p->count = new_kernel(d, "count_points");
+        p->write = new_kernel(d, "write_points");
+        p->atlas = new_buffer(m, ATLAS_WORDS * 4, NULL);
+        p->patches = new_buffer(m, s->patch_count * PATCH_WORDS * 4, NULL);
+        p->blocks = new_buffer(m, s->block_count * 2, NULL);
+        p->places = new_buffer(m, (s->block_count + 1) * 4, NULL);
+        p->points = new_buffer(m, s->capacity * 8, NULL);
+        p->bytes = new_buffer(m, sizeof(cl_ulong), NULL);
+}
+
+void points_close(struct points *p)
+{
+        scan_close(&p->scan);
+        clReleaseKernel(p->count);
+        clReleaseKernel(p->write);
+        clReleaseMemObject(p->atlas);
+        clReleaseMemObject(p->patches);
+        clReleaseMemObject(p->blocks);
+        clReleaseMemObject(p->places);
+        clReleaseMemObject(p->points);
+        clReleaseMemObject(p->bytes);
+}
+
+/* The source's memory stays, so that nobody waits for these writes. */
+static void send(struct points *p, cl_mem b, size_t size, const void *data)
+{
+        check(clEnqueueWriteBuffer(p->device->queue, b, CL_FALSE, 0, size, data, 0, NULL, NULL),
+              "clEnqueueWriteBuffer");
+}
+
+void points_run(struct points *p, const struct pictures *pictures, size_t frame)
+{
+        const struct source_frame *f = &p->source->frames[frame];
+        size_t blocks = (size_t)f->atlas[ATLAS_BLOCKS] *
+                        (size_t)((f->atlas[ATLAS_HEIGHT] + f->atlas[ATLAS_BLOCK] - 1) / f->atlas[ATLAS_BLOCK]);
+        if (p->described == SIZE_MAX || p->source->frames[p->described].blocks != f->blocks) {
+                send(p, p->atlas, sizeof(f->atlas), f->atlas);
+                send(p, p->patches, f->patch_count * PATCH_WORDS * 4, f->patches);
+                send(p, p->blocks, blocks * 2, f->blocks);
+                p->described = frame;
+        }
+        int last = f->atlas[ATLAS_MAPS] - 1;
+        cl_mem both[] = { pictures->occupancy, pictures->geometry[0], pictures->geometry[last], p->atlas, p->patches,
+                          p->blocks, p->places };
+        cl_mem more[] = { pictures->attribute[0], pictures->attribute[last], p->points, p->bytes };
+        set_buffers(p->count, 0, both, 7);
+        set_buffers(p->write, 0, both, 7);
+        set_buffers(p->write, 7, more, 4);
+        set_int(p->write, 11, (int32_t)p->source->capacity);
+        launch(p->device, p->count, blocks, 0);
+        scan_run(&p->scan, p->places, blocks + 1);
+        launch(p->device, p->write, blocks, 0);
+}

@@ -1,0 +1,23 @@
+/* Reconstruction of points from pictures on a device. */
+#ifndef AR_POINTS_H
+#define AR_POINTS_H
+
+#include "feed.h"
+#include "scan.h"
+
+struct points {
+        const struct source *source;
+        struct device *device;
+        struct scan scan;
+        cl_kernel count, write;
+        cl_mem atlas, patches, blocks, places;
+        size_t described; /* the frame that atlas, patches and blocks describe; SIZE_MAX: none */
+        cl_mem points;    /* 8 bytes each */
+        cl_mem bytes;     /* cl_ulong: how many of them mean something */
+};
+
+void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s);
+void points_close(struct points *p);
+void points_run(struct points *p, const struct pictures *pictures, size_t frame);
+
+#endif

@@ -1,0 +1,41 @@
+/* The frames of a figure: descriptions that the kernels of reconstruction need, and the packets of their pictures. They
+ * come from a V-PCC stream, or there is no stream, and a kernel draws the pictures of a figure of balls. */
+#ifndef AR_SOURCE_H
+#define AR_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared.h"
+#include "v3c.h"
+
+enum video { OCCUPANCY, GEOMETRY, ATTRIBUTE, VIDEOS };
+
+struct source_frame {
+        int32_t atlas[16];
+        const int32_t *patches; /* PATCH_WORDS each */
+        size_t patch_count;
+        const uint16_t *blocks;
+        struct v3c_frame v3c;
+};
+
+struct source {
+        size_t frame_count;
+        struct source_frame *frames;
+        /* The largest of all frames. */
+        size_t block_count, patch_count, voxels;
+        size_t picture_sizes[VIDEOS]; /* bytes */
+        size_t packet_sizes[VIDEOS];  /* 0: no stream */
+        size_t capacity;              /* points of a frame, at most */
+        uint8_t *stream;              /* NULL: no stream */
+        size_t stream_size;
+        void *owned[3];
+};
+
+/* `path` NULL: the figure of balls, in a cube of `voxels` (even, at most 1024). Ends the program on errors. */
+void source_open(struct source *s, const char *path, size_t voxels, size_t capacity);
+void source_close(struct source *s);
+size_t maps_of(const struct source *s);
+
+#endif
