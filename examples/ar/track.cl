@@ -47,15 +47,46 @@ __kernel void camera(__global uchar *picture, __constant int *pose, int marker, 
         picture[y * width + x] = convert_uchar_sat((int)(sum * 0.25f) + grain);
 }
 
-/* How far a pixel is from what was found before: 0: from the middle, 1: from the first corner, 2 and 3: to the right
- * and to the left of the line from the first corner to the second. `found` has corners in the order 0, 2, 1, 3. */
+/* Twice the area of the triangle of two corners and a pixel; below 0: the pixel is to the left of the way between. */
+static int area(__global const int *found, int from, int to, int x, int y)
+{
+        int dx = found[2 * to] - found[2 * from], dy = found[2 * to + 1] - found[2 * from + 1];
+        return dx * (y - found[2 * from + 1]) - dy * (x - found[2 * from]);
+}
+
+/* The side of the triangle of three corners beyond which a pixel is, and how far. Inside it is below 0. */
+static int2 beyond(__global const int *found, int x, int y)
+{
+        int2 most = (int2)(0, -area(found, 0, 1, x, y));
+        for (int side = 1; side < 3; side++) {
+                int far = -area(found, side, (side + 1) % 3, x, y);
+                if (far > most.y)
+                        most = (int2)(side, far);
+        }
+        return most;
+}
+
+static float distance_from(__global const int *found, int corner, int x, int y)
+{
+        float dx = x - found[2 * corner], dy = y - found[2 * corner + 1];
+        return sqrt(dx * dx + dy * dy);
+}
+
+/* How far a pixel is from what was found before: 0: from the middle, 1: from the first corner, 2: from both corners
+ * together, 3: out of the triangle of three. Each of these is largest at a corner, and not along an edge. */
 static int score(__global const int *found, int step, int width, int height, int x, int y)
 {
-        int dx = x - (step ? found[0] : width / 2), dy = y - (step ? found[1] : height / 2);
-        if (step < 2)
+        int dx = x - width / 2, dy = y - height / 2;
+        switch (step) {
+        case 0:
                 return dx * dx + dy * dy;
-        int cross = (found[4] - found[0]) * dy - (found[5] - found[1]) * dx;
-        return step == 2 ? -cross : cross;
+        case 1:
+                return (int)(64 * distance_from(found, 0, x, y));
+        case 2:
+                return (int)(64 * (distance_from(found, 0, x, y) + distance_from(found, 1, x, y)));
+        default:
+                return beyond(found, x, y).y;
+        }
 }
 
 __kernel void find_corner(__global const uchar *picture, int width, int height, __global const int *found, int step,
@@ -74,16 +105,24 @@ __kernel void find_corner(__global const uchar *picture, int width, int height, 
         best[chunk] = top;
 }
 
-/* found: the corners, one after the other around the square, -1: none. */
+/* `found` gets another corner: clockwise, -1: none. */
 __kernel void choose_corner(__global const int2 *best, int chunks, int width, int step, __global int *found)
 {
         int2 top = (int2)(-1, -1);
         for (int i = 0; i < chunks; i++)
                 if (best[i].x > top.x)
                         top = best[i];
-        int place = step == 0 ? 0 : step == 1 ? 2 : step == 2 ? 1 : 3;
-        found[2 * place] = top.x < 0 ? -1 : top.y % width;
-        found[2 * place + 1] = top.x < 0 ? -1 : top.y / width;
+        int x = top.x < 0 ? -1 : top.y % width, y = top.x < 0 ? -1 : top.y / width, place = step;
+        if (step == 2 && area(found, 0, 1, x, y) < 0)
+                place = 1;
+        if (step == 3)
+                place = beyond(found, x, y).x + 1;
+        for (int i = step; i > place; i--) {
+                found[2 * i] = found[2 * i - 2];
+                found[2 * i + 1] = found[2 * i - 1];
+        }
+        found[2 * place] = x;
+        found[2 * place + 1] = y;
 }
 
 /* Adds a point of the edge, in sixteenths of a pixel from the first corner, to the sums of the side that it is near. */
