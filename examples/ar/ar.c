@@ -6,29 +6,38 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "place.h"
 #include "source.h"
 
 struct options {
-        const char *kernels, *platform, *stream, *place, *codec, *png, *raw, *compare;
+        const char *kernels, *platform, *stream, *place, *codec, *png, *raw, *compare, *link;
         int width, height, frames, warm, voxels, opacity, capacity;
         int near, far, feed; /* devices of the list; -1: by default */
         bool list, figures;
         long sort; /* keys to sort and compare; -1: none */
 };
 
-/* What a run took. */
+/* What a run took: the measured frames alone, without what is done with their pictures. */
 struct measure {
-        double began_ms, cpu_began_ms;
-        uint64_t sent, received;
-        double *latencies; /* of each frame, in ms */
+        double wall_ms, cpu_ms;
+        uint64_t sent, received; /* before the measured frames */
+        double *latencies;       /* of each frame, in ms */
+        int frames;
+};
+
+/* What its pictures are like. */
+struct result {
+        double pose_px; /* error of the tracked pose */
+        uint64_t print; /* of all pictures */
+        bool compared;
+        double mean_square; /* of the differences of red, green and blue */
 };
 
 static double clock_ms(clockid_t clock)
@@ -82,6 +91,7 @@ static void usage(void)
                "  --png FILE         write the last picture\n"
                "  --raw FILE         write all pictures, 4 bytes a pixel; -: standard output\n"
                "  --compare FILE     compare with pictures that --raw wrote\n"
+               "  --link NAME        count the bytes of this network interface, not those of sessions\n"
                "  --figures          print the measurements in one line of JSON\n"
                "  --kernels FOLDER   the folder of the kernels\n");
 }
@@ -98,16 +108,53 @@ static long number(const char *text, long low, long high, const char *what)
 
 static void parse(int argc, char **argv, struct options *o)
 {
-        enum { PLACE, STREAM, VOXELS, CAPACITY, SIZE, FRAMES, WARM, OPACITY, CODEC, PLATFORM, NEAR, FAR, FEED, LIST,
-               SORT, PNG, RAW, COMPARE, FIGURES, KERNELS, HELP };
+        enum {
+                PLACE,
+                STREAM,
+                VOXELS,
+                CAPACITY,
+                SIZE,
+                FRAMES,
+                WARM,
+                OPACITY,
+                CODEC,
+                PLATFORM,
+                NEAR,
+                FAR,
+                FEED,
+                LIST,
+                SORT,
+                PNG,
+                RAW,
+                COMPARE,
+                LINK,
+                FIGURES,
+                KERNELS,
+                HELP
+        };
         static const struct option names[] = {
-                { "place", 1, 0, PLACE },       { "stream", 1, 0, STREAM },   { "voxels", 1, 0, VOXELS },
-                { "capacity", 1, 0, CAPACITY }, { "size", 1, 0, SIZE },       { "frames", 1, 0, FRAMES },
-                { "warm", 1, 0, WARM },         { "opacity", 1, 0, OPACITY }, { "codec", 1, 0, CODEC },
-                { "platform", 1, 0, PLATFORM }, { "near", 1, 0, NEAR },       { "far", 1, 0, FAR },
-                { "feed", 1, 0, FEED },         { "list", 0, 0, LIST },       { "sort", 1, 0, SORT },
-                { "png", 1, 0, PNG },           { "raw", 1, 0, RAW },         { "compare", 1, 0, COMPARE },
-                { "figures", 0, 0, FIGURES },   { "kernels", 1, 0, KERNELS }, { "help", 0, 0, HELP },
+                { "place", 1, 0, PLACE },
+                { "stream", 1, 0, STREAM },
+                { "voxels", 1, 0, VOXELS },
+                { "capacity", 1, 0, CAPACITY },
+                { "size", 1, 0, SIZE },
+                { "frames", 1, 0, FRAMES },
+                { "warm", 1, 0, WARM },
+                { "opacity", 1, 0, OPACITY },
+                { "codec", 1, 0, CODEC },
+                { "platform", 1, 0, PLATFORM },
+                { "near", 1, 0, NEAR },
+                { "far", 1, 0, FAR },
+                { "feed", 1, 0, FEED },
+                { "list", 0, 0, LIST },
+                { "sort", 1, 0, SORT },
+                { "png", 1, 0, PNG },
+                { "raw", 1, 0, RAW },
+                { "compare", 1, 0, COMPARE },
+                { "link", 1, 0, LINK },
+                { "figures", 0, 0, FIGURES },
+                { "kernels", 1, 0, KERNELS },
+                { "help", 0, 0, HELP },
                 { 0 },
         };
         int c;
@@ -115,10 +162,18 @@ static void parse(int argc, char **argv, struct options *o)
                 const char *name = c < HELP ? names[c].name : "";
                 char *x;
                 switch (c) {
-                case PLACE: o->place = optarg; break;
-                case STREAM: o->stream = optarg; break;
-                case VOXELS: o->voxels = (int)number(optarg, 16, 1024, name) / 16 * 16; break;
-                case CAPACITY: o->capacity = (int)number(optarg, 1, 16 << 20, name); break;
+                case PLACE:
+                        o->place = optarg;
+                        break;
+                case STREAM:
+                        o->stream = optarg;
+                        break;
+                case VOXELS:
+                        o->voxels = (int)number(optarg, 16, 1024, name) / 16 * 16;
+                        break;
+                case CAPACITY:
+                        o->capacity = (int)number(optarg, 1, 16 << 20, name);
+                        break;
                 case SIZE:
                         x = strchr(optarg, 'x');
                         if (!x)
@@ -127,23 +182,59 @@ static void parse(int argc, char **argv, struct options *o)
                         o->width = (int)number(optarg, 64, 4096, name) / 2 * 2;
                         o->height = (int)number(x + 1, 64, 4096, name) / 2 * 2;
                         break;
-                case FRAMES: o->frames = (int)number(optarg, 1, 100000, name); break;
-                case WARM: o->warm = (int)number(optarg, 0, 1000, name); break;
-                case OPACITY: o->opacity = (int)number(optarg, 1, 256, name); break;
-                case CODEC: o->codec = optarg; break;
-                case PLATFORM: o->platform = optarg; break;
-                case NEAR: o->near = (int)number(optarg, 0, DEVICES_MAX - 1, name); break;
-                case FAR: o->far = (int)number(optarg, 0, DEVICES_MAX - 1, name); break;
-                case FEED: o->feed = (int)number(optarg, 0, DEVICES_MAX - 1, name); break;
-                case LIST: o->list = true; break;
-                case SORT: o->sort = number(optarg, 0, 64 << 20, name); break;
-                case PNG: o->png = optarg; break;
-                case RAW: o->raw = optarg; break;
-                case COMPARE: o->compare = optarg; break;
-                case FIGURES: o->figures = true; break;
-                case KERNELS: o->kernels = optarg; break;
-                case HELP: usage(); exit(0);
-                default: exit(2);
+                case FRAMES:
+                        o->frames = (int)number(optarg, 1, 100000, name);
+                        break;
+                case WARM:
+                        o->warm = (int)number(optarg, 0, 1000, name);
+                        break;
+                case OPACITY:
+                        o->opacity = (int)number(optarg, 1, 256, name);
+                        break;
+                case CODEC:
+                        o->codec = optarg;
+                        break;
+                case PLATFORM:
+                        o->platform = optarg;
+                        break;
+                case NEAR:
+                        o->near = (int)number(optarg, 0, DEVICES_MAX - 1, name);
+                        break;
+                case FAR:
+                        o->far = (int)number(optarg, 0, DEVICES_MAX - 1, name);
+                        break;
+                case FEED:
+                        o->feed = (int)number(optarg, 0, DEVICES_MAX - 1, name);
+                        break;
+                case LIST:
+                        o->list = true;
+                        break;
+                case SORT:
+                        o->sort = number(optarg, 0, 64 << 20, name);
+                        break;
+                case PNG:
+                        o->png = optarg;
+                        break;
+                case RAW:
+                        o->raw = optarg;
+                        break;
+                case COMPARE:
+                        o->compare = optarg;
+                        break;
+                case LINK:
+                        o->link = optarg;
+                        break;
+                case FIGURES:
+                        o->figures = true;
+                        break;
+                case KERNELS:
+                        o->kernels = optarg;
+                        break;
+                case HELP:
+                        usage();
+                        exit(0);
+                default:
+                        exit(2);
                 }
         }
         if (optind < argc)
@@ -185,8 +276,9 @@ static void list(struct machine *m)
         struct roles r = choose_roles(m, &(struct options){ .near = -1, .far = -1, .feed = -1 });
         for (size_t i = 0; i < m->device_count; i++) {
                 const struct device *d = &m->devices[i];
-                printf("%zu: %s%s%s%s%s\n", i, d->name, d == r.near ? ", near" : "", d == r.far ? ", far" : "",
-                       d == r.feed ? ", feed" : "", d->built_in ? ", built-in kernels" : "");
+                printf("%zu: %s%s%s%s%s\n", i, d->name, d == r.near ? ", near" : "",
+                       d == r.far ? ", far" : "", d == r.feed ? ", feed" : "",
+                       d->built_in ? ", built-in kernels" : "");
         }
 }
 
@@ -215,101 +307,184 @@ static int compare_doubles(const void *a, const void *b)
         return x < y ? -1 : x > y;
 }
 
-static void report(const struct options *o, const struct machine *m, const struct measure *begin, double worst)
+static uint64_t read_counter(const char *interface, const char *name)
 {
-        double wall = clock_ms(CLOCK_MONOTONIC) - begin->began_ms;
-        double cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - begin->cpu_began_ms, n = o->frames;
+        char *path;
+        unsigned long long value;
+        if (asprintf(&path, "/sys/class/net/%s/statistics/%s", interface, name) < 0)
+                die("out of memory");
+        FILE *f = fopen(path, "r");
+        if (!f || fscanf(f, "%llu", &value) != 1)
+                die("%s: %s", path, strerror(errno));
+        fclose(f);
+        free(path);
+        return value;
+}
+
+/* Bytes that went and came until now. False: nobody counts them. */
+static bool traffic(const struct options *o, const struct machine *m, uint64_t *ret_sent,
+                    uint64_t *ret_received)
+{
+        if (!o->link)
+                return machine_traffic(m, ret_sent, ret_received);
+        *ret_sent = read_counter(o->link, "tx_bytes");
+        *ret_received = read_counter(o->link, "rx_bytes");
+        return true;
+}
+
+/* The peak signal-to-noise ratio in dB. */
+static double psnr(double mean_square)
+{
+        return 10 * log10(255.0 * 255.0 / mean_square);
+}
+
+static void report(const struct options *o, const struct machine *m, struct measure *took,
+                   const struct result *result)
+{
+        double n = took->frames, wall = took->wall_ms, cpu = took->cpu_ms;
         uint64_t sent = 0, received = 0;
-        bool counted = machine_traffic(m, &sent, &received);
-        double up = (double)(sent - begin->sent) / n, down = (double)(received - begin->received) / n;
-        qsort(begin->latencies, (size_t)o->frames, sizeof(double), compare_doubles);
-        double median = begin->latencies[o->frames / 2], most = begin->latencies[o->frames - 1];
+        bool counted = traffic(o, m, &sent, &received);
+        double up = (double)(sent - took->sent) / n, down = (double)(received - took->received) / n;
+        qsort(took->latencies, (size_t)took->frames, sizeof(double), compare_doubles);
+        double median = took->latencies[took->frames / 2], most = took->latencies[took->frames - 1];
         FILE *out = o->raw && strcmp(o->raw, "-") == 0 ? stderr : stdout;
         if (o->figures) {
                 fprintf(out,
                         "{\"place\": \"%s\", \"frames\": %d, \"fps\": %.4f, \"latency_ms\": %.3f, "
-                        "\"latency_most_ms\": %.3f, \"cpu_ms\": %.3f, ",
-                        o->place, o->frames, n / wall * 1e3, median, most, cpu / n);
+                        "\"latency_most_ms\": %.3f, \"cpu_ms\": %.3f, \"fingerprint\": \"%016llx\"",
+                        o->place, o->frames, n / wall * 1e3, median, most, cpu / n,
+                        (unsigned long long)result->print);
                 if (counted)
-                        fprintf(out, "\"up_bytes\": %.0f, \"down_bytes\": %.0f}\n", up, down);
-                else
-                        fprintf(out, "\"up_bytes\": null, \"down_bytes\": null}\n");
+                        fprintf(out, ", \"up_bytes\": %.0f, \"down_bytes\": %.0f", up, down);
+                if (result->compared)
+                        fprintf(out, ", \"same\": %s", result->mean_square > 0 ? "false" : "true");
+                if (result->compared && result->mean_square > 0)
+                        fprintf(out, ", \"psnr_db\": %.2f", psnr(result->mean_square));
+                fprintf(out, "}\n");
                 return;
         }
-        fprintf(out, "%s: %.2f frames/s; pose in to picture out: median %.1f ms, longest %.1f ms\n", o->place,
-                n / wall * 1e3, median, most);
+        fprintf(out, "%s: %.2f frames/s; pose in to picture out: median %.1f ms, longest %.1f ms\n",
+                o->place, n / wall * 1e3, median, most);
         fprintf(out, "client's CPU time %.1f ms a frame", cpu / n);
         if (counted)
                 fprintf(out, "; to servers %.0f bytes a frame, from them %.0f bytes", up, down);
-        fprintf(out, "\nthe tracked pose was at most %.2f pixels away\n", worst);
+        fprintf(out, "\nthe tracked pose was at most %.2f pixels away\n", result->pose_px);
+        if (result->compared && result->mean_square > 0)
+                fprintf(out, "the pictures differ: PSNR %.2f dB\n", psnr(result->mean_square));
+        else if (result->compared)
+                fprintf(out, "the pictures are the same\n");
+        fprintf(out, "fingerprint %016llx\n", (unsigned long long)result->print);
 }
 
-static void run(struct options *o, struct machine *m)
-{
-        struct place_params params = { .place = place_find(o->place), .roles = choose_roles(m, o),
-                                       .view = { .width = o->width, .height = o->height },
-                                       .opacity = o->opacity, .codec = o->codec };
-        struct pipeline pipeline;
+/* All that frames need. */
+struct show {
         struct source source;
         struct track track;
-        struct measure begin = { .latencies = allocate((size_t)o->frames, sizeof(double)) };
-        size_t size = (size_t)o->width * (size_t)o->height * 4, last_points = 0;
-        uint8_t *rgba = allocate(size, 1), *other = allocate(size, 1);
-        uint64_t print = 0xcbf29ce484222325u;
-        double squares = 0;
+        struct pipeline pipeline;
+        uint8_t *rgba, *other;
+        size_t size;
+        FILE *raw, *compared;
+        double squares; /* sum of the differences' */
+        uint64_t print;
+};
 
+static void show_open(struct show *s, struct machine *m, const struct options *o)
+{
+        struct place_params params = { .place = place_find(o->place),
+                                       .roles = choose_roles(m, o),
+                                       .source = &s->source,
+                                       .opacity = o->opacity,
+                                       .codec = o->codec };
         if (!params.place)
                 die("--place %s: there is no such place", o->place);
-        source_open(&source, o->stream, (size_t)o->voxels, (size_t)o->capacity);
-        params.source = &source;
-        params.view.voxels = (int)source.voxels;
-        track_open(&track, m, params.roles.near, &params.view, (size_t)(o->frames < 60 ? o->frames : 60));
-        pipeline_open(&pipeline, m, &params);
-        FILE *raw = o->raw ? open_file(o->raw, "wb") : NULL, *compared = o->compare ? open_file(o->compare, "rb") : NULL;
+        *s = (struct show){ .size = (size_t)o->width * (size_t)o->height * 4,
+                            .print = 0xcbf29ce484222325u };
+        s->rgba = allocate(s->size, 1);
+        s->other = allocate(s->size, 1);
+        s->raw = o->raw ? open_file(o->raw, "wb") : NULL;
+        s->compared = o->compare ? open_file(o->compare, "rb") : NULL;
+        source_open(&s->source, o->stream, (size_t)o->voxels, (size_t)o->capacity);
+        params.view = (struct view){ .width = o->width,
+                                     .height = o->height,
+                                     .voxels = (int)s->source.voxels };
+        track_open(&s->track, m, params.roles.near, &params.view,
+                   (size_t)(o->frames < 60 ? o->frames : 60));
+        pipeline_open(&s->pipeline, m, &params);
+}
+
+static void show_close(struct show *s)
+{
+        pipeline_close(&s->pipeline);
+        track_close(&s->track);
+        source_close(&s->source);
+        if (s->raw && fclose(s->raw) != 0)
+                die("the pictures: %s", strerror(errno));
+        if (s->compared)
+                fclose(s->compared);
+        free(s->rgba);
+        free(s->other);
+}
+
+/* What is done with a picture besides: none of it is measured. */
+static void show_keep(struct show *s)
+{
+        s->print = fingerprint(s->print, s->rgba, s->size);
+        if (s->raw && fwrite(s->rgba, 1, s->size, s->raw) != s->size)
+                die("--raw: %s", strerror(errno));
+        if (!s->compared)
+                return;
+        if (fread(s->other, 1, s->size, s->compared) != s->size)
+                die("--compare: the file has fewer pictures, or smaller ones");
+        s->squares += difference(s->rgba, s->other, s->size);
+}
+
+static void run(const struct options *o, struct machine *m)
+{
+        struct show s;
+        struct measure took = { .frames = o->frames,
+                                .latencies = allocate((size_t)o->frames, sizeof(double)) };
+        show_open(&s, m, o);
         for (int i = -o->warm; i < o->frames; i++) {
-                /* The frames before the measured ones are those before them in the stream. */
                 size_t frame = i < 0 ? 0 : (size_t)i;
-                if (i == 0) {
-                        machine_traffic(m, &begin.sent, &begin.received);
-                        begin.began_ms = clock_ms(CLOCK_MONOTONIC);
-                        begin.cpu_began_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
-                }
-                double from = clock_ms(CLOCK_MONOTONIC);
-                struct pose pose = track_run(&track, frame);
-                pipeline_frame(&pipeline, frame, &pose, track_picture(&track, frame), rgba);
+                if (i == 0)
+                        traffic(o, m, &took.sent, &took.received);
+                double wall = clock_ms(CLOCK_MONOTONIC), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+                struct pose pose = track_run(&s.track, frame);
+                pipeline_frame(&s.pipeline, frame, &pose, track_picture(&s.track, frame), s.rgba);
                 if (i < 0)
                         continue;
-                begin.latencies[i] = clock_ms(CLOCK_MONOTONIC) - from;
-                if (raw && fwrite(rgba, 1, size, raw) != size)
-                        die("%s: %s", o->raw, strerror(errno));
-                if (!o->figures)
-                        print = fingerprint(print, rgba, size);
-                if (!compared)
-                        continue;
-                if (fread(other, 1, size, compared) != size)
-                        die("%s: it has fewer pictures", o->compare);
-                squares += difference(rgba, other, size);
+                took.latencies[i] = clock_ms(CLOCK_MONOTONIC) - wall;
+                took.wall_ms += took.latencies[i];
+                took.cpu_ms += clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+                show_keep(&s);
         }
-        report(o, m, &begin, track.worst);
-        (void)last_points;
-        if (!o->figures)
-                printf("fingerprint %016llx\n", (unsigned long long)print);
-        (void)squares;
+        report(o, m, &took,
+               &(struct result){ .pose_px = s.track.worst,
+                                 .print = s.print,
+                                 .compared = s.compared != NULL,
+                                 .mean_square = s.squares / ((double)s.size * 3 / 4 * o->frames) });
         if (o->png)
-                write_png(o->png, rgba, o->width, o->height);
-        pipeline_close(&pipeline);
-        track_close(&track);
-        source_close(&source);
-        free(rgba);
-        free(other);
-        free(begin.latencies);
+                write_png(o->png, s.rgba, o->width, o->height);
+        show_close(&s);
+        free(took.latencies);
 }
 
 int main(int argc, char **argv)
 {
-        struct options o = { .kernels = AR_KERNELS, .place = "local", .codec = "mjpeg", .width = 1280, .height = 720,
-                             .frames = 30, .warm = 2, .voxels = 512, .opacity = 200, .capacity = 1500000,
-                             .near = -1, .far = -1, .feed = -1, .sort = -1 };
+        struct options o = { .kernels = AR_KERNELS,
+                             .place = "local",
+                             .codec = "mjpeg",
+                             .width = 1280,
+                             .height = 720,
+                             .frames = 30,
+                             .warm = 2,
+                             .voxels = 512,
+                             .opacity = 200,
+                             .capacity = 1500000,
+                             .near = -1,
+                             .far = -1,
+                             .feed = -1,
+                             .sort = -1 };
         struct machine m;
         parse(argc, argv, &o);
         machine_open(&m, o.platform, o.kernels);

@@ -15,7 +15,8 @@ static cl_kernel media_kernel(struct machine *m, struct device *d, const char *n
 {
         cl_int err;
         if (!d->media) {
-                d->media = clCreateProgramWithBuiltInKernels(m->context, 1, &d->id, d->built_in, &err);
+                d->media =
+                        clCreateProgramWithBuiltInKernels(m->context, 1, &d->id, d->built_in, &err);
                 check(err, "clCreateProgramWithBuiltInKernels");
         }
         cl_kernel k = clCreateKernel(d->media, name, &err);
@@ -23,8 +24,8 @@ static cl_kernel media_kernel(struct machine *m, struct device *d, const char *n
         return k;
 }
 
-void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far, struct device *near,
-                size_t width, size_t height)
+void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far,
+                struct device *near, size_t width, size_t height)
 {
         char encode[64], decode[64];
         *c = (struct codec){ .far = far, .near = near, .width = width, .height = height };
@@ -60,17 +61,20 @@ void codec_open(struct codec *c, struct machine *m, const char *name, struct dev
         c->rgba = new_buffer(m, pixels * 4, NULL);
         c->layer = new_buffer(m, width * height * 4, NULL);
         if (m->set_content_size)
-                check(m->set_content_size(c->packet, c->packet_bytes), "clSetContentSizeBufferPoCL");
+                check(m->set_content_size(c->packet, c->packet_bytes),
+                      "clSetContentSizeBufferPoCL");
 
         set_buffers(c->stack, 1, &c->stacked, 1);
-        set_buffers(c->encode, 0,
-                    (cl_mem[]){ c->stacked, c->packet, c->packet_bytes, c->encoded, c->encoder_stream }, 5);
+        set_buffers(
+                c->encode, 0,
+                (cl_mem[]){ c->stacked, c->packet, c->packet_bytes, c->encoded, c->encoder_stream },
+                5);
         const int32_t values[] = { (int32_t)width, (int32_t)height * 2, RGBA, RATE, 0, QUALITY, 0 };
         for (cl_uint i = 0; i < 7; i++)
                 set_int(c->encode, 5 + i, values[i]);
         set_buffers(c->decode, 0,
-                    (cl_mem[]){ c->packet, c->packet_bytes, c->picture, c->picture_bytes, c->decoded,
-                                c->decoder_stream },
+                    (cl_mem[]){ c->packet, c->packet_bytes, c->picture, c->picture_bytes,
+                                c->decoded, c->decoder_stream },
                     6);
         set_int(c->decode, 6, 0);
         set_int(c->decode, 7, 0);
@@ -82,8 +86,9 @@ void codec_open(struct codec *c, struct machine *m, const char *name, struct dev
 void codec_close(struct codec *c)
 {
         cl_kernel kernels[] = { c->stack, c->encode, c->decode, c->convert, c->unstack };
-        cl_mem buffers[] = { c->stacked, c->packet,         c->packet_bytes, c->encoded, c->encoder_stream, c->picture,
-                             c->picture_bytes, c->decoded, c->decoder_stream, c->rgba,    c->layer };
+        cl_mem buffers[] = { c->stacked,        c->packet,  c->packet_bytes,  c->encoded,
+                             c->encoder_stream, c->picture, c->picture_bytes, c->decoded,
+                             c->decoder_stream, c->rgba,    c->layer };
         for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
                 clReleaseKernel(kernels[i]);
         for (size_t i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++)

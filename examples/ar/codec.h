@@ -14,8 +14,8 @@ struct codec {
 
 /* `name`: h264, hevc, mjpeg. The layer is drawn on `far` and ends on `near`. Ends the program if no media device has
  * the kernels. */
-void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far, struct device *near,
-                size_t width, size_t height);
+void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far,
+                struct device *near, size_t width, size_t height);
 void codec_close(struct codec *c);
 
 /* The result is c->layer, for commands of `near`. */

@@ -2,9 +2,11 @@
 
 #include "shared.h"
 
-void draw_open(struct draw *w, struct machine *m, struct device *d, size_t capacity, size_t width, size_t height)
+void draw_open(struct draw *w, struct machine *m, struct device *d, size_t capacity, size_t width,
+               size_t height)
 {
-        *w = (struct draw){ .device = d, .tiles = ((width + TILE - 1) / TILE) * ((height + TILE - 1) / TILE) };
+        *w = (struct draw){ .device = d,
+                            .tiles = ((width + TILE - 1) / TILE) * ((height + TILE - 1) / TILE) };
         scan_open(&w->scan, m, d);
         w->place = new_kernel(d, "place_squares");
         w->list = new_kernel(d, "list_squares");
@@ -27,7 +29,8 @@ void draw_close(struct draw *w)
                 clReleaseMemObject(buffers[i]);
 }
 
-void draw_run(struct draw *w, cl_mem points, cl_mem index, cl_mem bytes, int unit, cl_mem pose, int opacity)
+void draw_run(struct draw *w, cl_mem points, cl_mem index, cl_mem bytes, int unit, cl_mem pose,
+              int opacity)
 {
         struct device *d = w->device;
         set_buffers(w->place, 0, (cl_mem[]){ points, index, bytes }, 3);

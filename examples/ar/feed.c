@@ -26,7 +26,9 @@ void feed_open(struct feed *f, struct machine *m, struct device *device, const s
         f->figure = new_kernel(device, "figure");
         f->atlas = new_buffer(m, sizeof(s->frames[0].atlas), s->frames[0].atlas);
         set_buffers(f->figure, 0,
-                    (cl_mem[]){ f->pictures.occupancy, f->pictures.geometry[0], f->pictures.attribute[0], f->atlas }, 4);
+                    (cl_mem[]){ f->pictures.occupancy, f->pictures.geometry[0],
+                                f->pictures.attribute[0], f->atlas },
+                    4);
 }
 
 void feed_close(struct feed *f)
@@ -40,5 +42,6 @@ void feed_frame(struct feed *f, size_t frame)
 {
         const int32_t *atlas = f->source->frames[0].atlas;
         set_int(f->figure, 4, (int32_t)frame);
-        launch_2d(f->device, f->figure, (size_t)atlas[ATLAS_WIDTH] / 2, (size_t)atlas[ATLAS_HEIGHT] / 2);
+        launch_2d(f->device, f->figure, (size_t)atlas[ATLAS_WIDTH] / 2,
+                  (size_t)atlas[ATLAS_HEIGHT] / 2);
 }

@@ -45,8 +45,8 @@ static cl_uint all_devices(cl_platform_id platform, cl_uint count, cl_device_id 
         if (found > count)
                 found = count;
         /* Devices of built-in kernels are not among all. */
-        if (found < count &&
-            clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, count - found, ids + found, &custom) != CL_SUCCESS)
+        if (found < count && clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, count - found,
+                                            ids + found, &custom) != CL_SUCCESS)
                 custom = 0;
         return found + (custom < count - found ? custom : count - found);
 }
@@ -56,11 +56,14 @@ static void device_open(struct machine *m, struct device *d)
         cl_int err;
         size_t size = 0;
         cl_uint units = 1;
-        check(clGetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof(d->name), d->name, NULL), "CL_DEVICE_NAME");
-        check(clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL), "CL_DEVICE_TYPE");
+        check(clGetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof(d->name), d->name, NULL),
+              "CL_DEVICE_NAME");
+        check(clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof(d->type), &d->type, NULL),
+              "CL_DEVICE_TYPE");
         check(clGetDeviceInfo(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, NULL),
               "CL_DEVICE_MAX_COMPUTE_UNITS");
-        check(clGetDeviceInfo(d->id, CL_DEVICE_BUILT_IN_KERNELS, 0, NULL, &size), "CL_DEVICE_BUILT_IN_KERNELS");
+        check(clGetDeviceInfo(d->id, CL_DEVICE_BUILT_IN_KERNELS, 0, NULL, &size),
+              "CL_DEVICE_BUILT_IN_KERNELS");
         if (size > 1) {
                 char *names = allocate(size, 1);
                 check(clGetDeviceInfo(d->id, CL_DEVICE_BUILT_IN_KERNELS, size, names, NULL),
@@ -83,8 +86,8 @@ void machine_open(struct machine *m, const char *wanted, const char *kernels)
         *m = (struct machine){ .kernels = kernels };
         check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs");
         for (cl_uint i = 0; i < count && i < 16 && !m->device_count; i++) {
-                check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(m->platform_name), m->platform_name,
-                                        NULL),
+                check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(m->platform_name),
+                                        m->platform_name, NULL),
                       "CL_PLATFORM_NAME");
                 if (wanted && !strstr(m->platform_name, wanted))
                         continue;
@@ -93,9 +96,10 @@ void machine_open(struct machine *m, const char *wanted, const char *kernels)
         }
         if (!m->device_count)
                 die("no platform with devices");
-        m->context = clCreateContext((cl_context_properties[]){ CL_CONTEXT_PLATFORM,
-                                                                (cl_context_properties)m->platform, 0 },
-                                     (cl_uint)m->device_count, ids, NULL, NULL, &err);
+        m->context =
+                clCreateContext((cl_context_properties[]){ CL_CONTEXT_PLATFORM,
+                                                           (cl_context_properties)m->platform, 0 },
+                                (cl_uint)m->device_count, ids, NULL, NULL, &err);
         check(err, "clCreateContext");
         for (size_t i = 0; i < m->device_count; i++) {
                 m->devices[i].id = ids[i];
@@ -145,7 +149,8 @@ static char *read_text(const char *folder, const char *name)
 
 void device_build(struct machine *m, struct device *d)
 {
-        static const char *const files[] = { "scan.cl", "figure.cl", "points.cl", "sort.cl", "draw.cl", "track.cl" };
+        static const char *const files[] = { "scan.cl", "figure.cl", "points.cl",
+                                             "sort.cl", "draw.cl",   "track.cl" };
         enum { FILES = sizeof(files) / sizeof(files[0]) };
         char *texts[FILES], *options;
         cl_int err;
@@ -160,7 +165,8 @@ void device_build(struct machine *m, struct device *d)
         err = clBuildProgram(d->program, 1, &d->id, options, NULL, NULL);
         if (err == CL_BUILD_PROGRAM_FAILURE) {
                 char log[8192] = "";
-                clGetProgramBuildInfo(d->program, d->id, CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL);
+                clGetProgramBuildInfo(d->program, d->id, CL_PROGRAM_BUILD_LOG, sizeof(log), log,
+                                      NULL);
                 die("the kernels do not build:\n%s", log);
         }
         check(err, "clBuildProgram");
@@ -174,8 +180,8 @@ void device_build(struct machine *m, struct device *d)
 cl_mem new_buffer(struct machine *m, size_t size, const void *data)
 {
         cl_int err;
-        cl_mem b = clCreateBuffer(m->context, CL_MEM_READ_WRITE | (data ? CL_MEM_COPY_HOST_PTR : 0), size,
-                                  (void *)(uintptr_t)data, &err);
+        cl_mem b = clCreateBuffer(m->context, CL_MEM_READ_WRITE | (data ? CL_MEM_COPY_HOST_PTR : 0),
+                                  size, (void *)(uintptr_t)data, &err);
         check(err, "clCreateBuffer");
         return b;
 }
@@ -191,7 +197,8 @@ cl_kernel new_kernel(struct device *d, const char *name)
 void set_buffers(cl_kernel k, cl_uint first, const cl_mem *buffers, size_t count)
 {
         for (size_t i = 0; i < count; i++)
-                check(clSetKernelArg(k, first + (cl_uint)i, sizeof(cl_mem), &buffers[i]), "clSetKernelArg");
+                check(clSetKernelArg(k, first + (cl_uint)i, sizeof(cl_mem), &buffers[i]),
+                      "clSetKernelArg");
 }
 
 void set_int(cl_kernel k, cl_uint index, int32_t value)
@@ -201,24 +208,28 @@ void set_int(cl_kernel k, cl_uint index, int32_t value)
 
 void launch(struct device *d, cl_kernel k, size_t global, size_t local)
 {
-        check(clEnqueueNDRangeKernel(d->queue, k, 1, NULL, &global, local ? &local : NULL, 0, NULL, NULL),
+        check(clEnqueueNDRangeKernel(d->queue, k, 1, NULL, &global, local ? &local : NULL, 0, NULL,
+                                     NULL),
               "clEnqueueNDRangeKernel");
 }
 
 void launch_2d(struct device *d, cl_kernel k, size_t width, size_t height)
 {
-        check(clEnqueueNDRangeKernel(d->queue, k, 2, NULL, (size_t[]){ width, height }, NULL, 0, NULL, NULL),
+        check(clEnqueueNDRangeKernel(d->queue, k, 2, NULL, (size_t[]){ width, height }, NULL, 0,
+                                     NULL, NULL),
               "clEnqueueNDRangeKernel");
 }
 
 void read_buffer(struct device *d, cl_mem b, size_t size, void *data)
 {
-        check(clEnqueueReadBuffer(d->queue, b, CL_TRUE, 0, size, data, 0, NULL, NULL), "clEnqueueReadBuffer");
+        check(clEnqueueReadBuffer(d->queue, b, CL_TRUE, 0, size, data, 0, NULL, NULL),
+              "clEnqueueReadBuffer");
 }
 
 void write_buffer(struct device *d, cl_mem b, size_t size, const void *data)
 {
-        check(clEnqueueWriteBuffer(d->queue, b, CL_TRUE, 0, size, data, 0, NULL, NULL), "clEnqueueWriteBuffer");
+        check(clEnqueueWriteBuffer(d->queue, b, CL_TRUE, 0, size, data, 0, NULL, NULL),
+              "clEnqueueWriteBuffer");
 }
 
 void device_follow(struct device *d, struct device *before)
@@ -226,9 +237,11 @@ void device_follow(struct device *d, struct device *before)
         cl_event done;
         if (d == before)
                 return;
-        check(clEnqueueMarkerWithWaitList(before->queue, 0, NULL, &done), "clEnqueueMarkerWithWaitList");
+        check(clEnqueueMarkerWithWaitList(before->queue, 0, NULL, &done),
+              "clEnqueueMarkerWithWaitList");
         check(clFlush(before->queue), "clFlush");
-        check(clEnqueueBarrierWithWaitList(d->queue, 1, &done, NULL), "clEnqueueBarrierWithWaitList");
+        check(clEnqueueBarrierWithWaitList(d->queue, 1, &done, NULL),
+              "clEnqueueBarrierWithWaitList");
         clReleaseEvent(done);
 }
 
@@ -240,8 +253,10 @@ static bool same_server(const struct device *a, const struct device *b)
         cl_uint port[2];
         const struct device *both[2] = { a, b };
         for (int i = 0; i < 2; i++)
-                if (clGetDeviceInfo(both[i]->id, SERVER_IP_POCL, sizeof(ip[i]), ip[i], NULL) != CL_SUCCESS ||
-                    clGetDeviceInfo(both[i]->id, SERVER_PORT_POCL, sizeof(port[i]), &port[i], NULL) != CL_SUCCESS)
+                if (clGetDeviceInfo(both[i]->id, SERVER_IP_POCL, sizeof(ip[i]), ip[i], NULL) !=
+                            CL_SUCCESS ||
+                    clGetDeviceInfo(both[i]->id, SERVER_PORT_POCL, sizeof(port[i]), &port[i],
+                                    NULL) != CL_SUCCESS)
                         return false;
         return strcmp(ip[0], ip[1]) == 0 && port[0] == port[1];
 }
@@ -255,8 +270,8 @@ bool machine_traffic(const struct machine *m, uint64_t *ret_sent, uint64_t *ret_
                 bool counted = false;
                 for (size_t k = 0; k < i; k++)
                         counted |= same_server(&m->devices[i], &m->devices[k]);
-                if (counted || clGetDeviceInfo(m->devices[i].id, TRAFFIC_STATS_POCL, sizeof(counters), counters,
-                                               NULL) != CL_SUCCESS)
+                if (counted || clGetDeviceInfo(m->devices[i].id, TRAFFIC_STATS_POCL,
+                                               sizeof(counters), counters, NULL) != CL_SUCCESS)
                         continue;
                 any = true;
                 received += counters[3];

@@ -14,10 +14,10 @@ struct device {
         char name[128];
         cl_device_type type;
         cl_command_queue queue; /* in order */
-        cl_program program;     /* our kernels; NULL: a device of built-in kernels, or not built yet */
-        size_t chunks;          /* work-items of kernels that give each one a part of the points */
-        size_t parts;           /* work-items that share a tile */
-        const char *built_in;   /* names of kernels; NULL: none */
+        cl_program program; /* our kernels; NULL: a device of built-in kernels, or not built yet */
+        size_t chunks;      /* work-items of kernels that give each one a part of the points */
+        size_t parts;       /* work-items that share a tile */
+        const char *built_in; /* names of kernels; NULL: none */
         cl_program media;
 };
 

@@ -9,9 +9,10 @@ const struct place places[] = {
         { "sort-p2p", "sort offloaded, data between devices", .sort = true },
         { "sort-content", "the same, with content sizes", .sort = true, .content = true },
         { "points", "all but drawing offloaded", .content = true, .points = true },
-        { "layer", "drawing offloaded, raw pictures", .content = true, .points = true, .layer = true },
-        { "video", "drawing offloaded, encoded pictures", .content = true, .points = true, .layer = true,
-          .encode = true },
+        { "layer", "drawing offloaded, raw pictures", .content = true, .points = true,
+          .layer = true },
+        { "video", "drawing offloaded, encoded pictures", .content = true, .points = true,
+          .layer = true, .encode = true },
 };
 const size_t place_count = sizeof(places) / sizeof(places[0]);
 
@@ -26,8 +27,11 @@ const struct place *place_find(const char *name)
 void pipeline_open(struct pipeline *l, struct machine *m, const struct place_params *p)
 {
         const struct place *at = p->place;
-        size_t capacity = p->source->capacity, pixels = (size_t)p->view.width * (size_t)p->view.height;
-        *l = (struct pipeline){ .p = *p, .machine = m, .uses_far = at->sort || at->points, .is_split = at->sort };
+        size_t capacity = p->source->capacity,
+               pixels = (size_t)p->view.width * (size_t)p->view.height;
+        *l = (struct pipeline){
+                .p = *p, .machine = m, .uses_far = at->sort || at->points, .is_split = at->sort
+        };
         struct device *near = p->roles.near, *far = l->uses_far ? p->roles.far : near;
         device_build(m, near);
         if (!l->uses_far || l->is_split) {
@@ -49,14 +53,18 @@ void pipeline_open(struct pipeline *l, struct machine *m, const struct place_par
                 l->staging = allocate(most, 1);
         }
         sort_open(&l->sort, m, far, capacity);
-        draw_open(&l->draw, m, at->layer ? far : near, capacity, (size_t)p->view.width, (size_t)p->view.height);
+        draw_open(&l->draw, m, at->layer ? far : near, capacity, (size_t)p->view.width,
+                  (size_t)p->view.height);
         if (at->encode)
-                codec_open(&l->codec, m, p->codec, far, near, (size_t)p->view.width, (size_t)p->view.height);
+                codec_open(&l->codec, m, p->codec, far, near, (size_t)p->view.width,
+                           (size_t)p->view.height);
         if (at->content) {
                 if (!m->set_content_size)
                         die("%s: the platform has no cl_pocl_content_size", at->name);
-                check(m->set_content_size(l->sort.index, l->sort.index_bytes), "clSetContentSizeBufferPoCL");
-                check(m->set_content_size(l->sort.arranged, l->sort.arranged_bytes), "clSetContentSizeBufferPoCL");
+                check(m->set_content_size(l->sort.index, l->sort.index_bytes),
+                      "clSetContentSizeBufferPoCL");
+                check(m->set_content_size(l->sort.arranged, l->sort.arranged_bytes),
+                      "clSetContentSizeBufferPoCL");
         }
         l->near_pose = new_buffer(m, sizeof(l->pose.words), NULL);
         l->far_pose = new_buffer(m, sizeof(l->pose.words), NULL);
@@ -93,13 +101,14 @@ void pipeline_close(struct pipeline *l)
 
 static void send_pose(struct pipeline *l, struct device *d, cl_mem pose)
 {
-        check(clEnqueueWriteBuffer(d->queue, pose, CL_FALSE, 0, sizeof(l->pose.words), l->pose.words, 0, NULL, NULL),
+        check(clEnqueueWriteBuffer(d->queue, pose, CL_FALSE, 0, sizeof(l->pose.words),
+                                   l->pose.words, 0, NULL, NULL),
               "clEnqueueWriteBuffer");
 }
 
 /* From one device to another, through the program's memory. */
-static void carry(struct pipeline *l, struct device *from, cl_mem source, struct device *to, cl_mem target,
-                  size_t size)
+static void carry(struct pipeline *l, struct device *from, cl_mem source, struct device *to,
+                  cl_mem target, size_t size)
 {
         read_buffer(from, source, size, l->staging);
         write_buffer(to, target, size, l->staging);
@@ -111,8 +120,10 @@ static void carry_pictures(struct pipeline *l)
         const size_t *sizes = l->p.source->picture_sizes;
         carry(l, from, l->far_feed.pictures.occupancy, to, l->copies.occupancy, sizes[OCCUPANCY]);
         for (size_t i = 0; i < maps_of(l->p.source); i++) {
-                carry(l, from, l->far_feed.pictures.geometry[i], to, l->copies.geometry[i], sizes[GEOMETRY]);
-                carry(l, from, l->far_feed.pictures.attribute[i], to, l->copies.attribute[i], sizes[ATTRIBUTE]);
+                carry(l, from, l->far_feed.pictures.geometry[i], to, l->copies.geometry[i],
+                      sizes[GEOMETRY]);
+                carry(l, from, l->far_feed.pictures.attribute[i], to, l->copies.attribute[i],
+                      sizes[ATTRIBUTE]);
         }
 }
 
@@ -156,11 +167,13 @@ static void draw(struct pipeline *l)
         draw_run(&l->draw, l->near_points.points, index, bytes, 4, l->near_pose, l->p.opacity);
 }
 
-void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera, uint8_t *ret_rgba)
+void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera,
+                    uint8_t *ret_rgba)
 {
         const struct place *at = l->p.place;
         struct device *near = l->p.roles.near, *far = l->p.roles.far;
-        size_t pixels = (size_t)l->p.view.width * (size_t)l->p.view.height, figure = frame % l->p.source->frame_count;
+        size_t pixels = (size_t)l->p.view.width * (size_t)l->p.view.height,
+               figure = frame % l->p.source->frame_count;
         cl_mem layer = l->draw.layer;
         l->pose = *pose;
         send_pose(l, near, l->near_pose);

@@ -12,8 +12,8 @@
 struct place {
         const char *name;
         const char *text;
-        bool sort;    /* another device makes the points, and sorts them: the index list comes back */
-        bool host;    /* data of other devices goes through the program's memory */
+        bool sort; /* another device makes the points, and sorts them: the index list comes back */
+        bool host; /* data of other devices goes through the program's memory */
         bool content; /* only the bytes that mean something travel */
         bool points;  /* another device does all but drawing: sorted points come back */
         bool layer;   /* another device draws, too */
@@ -63,6 +63,7 @@ void pipeline_open(struct pipeline *l, struct machine *m, const struct place_par
 void pipeline_close(struct pipeline *l);
 
 /* Compute a frame for the pose, over the camera's picture, and read it: 4 bytes for each pixel. Blocking. */
-void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera, uint8_t *ret_rgba);
+void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera,
+                    uint8_t *ret_rgba);
 
 #endif

@@ -38,7 +38,8 @@ void points_run(struct points *p, const struct pictures *pictures, size_t frame)
 {
         const struct source_frame *f = &p->source->frames[frame];
         size_t blocks = (size_t)f->atlas[ATLAS_BLOCKS] *
-                        (size_t)((f->atlas[ATLAS_HEIGHT] + f->atlas[ATLAS_BLOCK] - 1) / f->atlas[ATLAS_BLOCK]);
+                        (size_t)((f->atlas[ATLAS_HEIGHT] + f->atlas[ATLAS_BLOCK] - 1) /
+                                 f->atlas[ATLAS_BLOCK]);
         if (p->described == SIZE_MAX || p->source->frames[p->described].blocks != f->blocks) {
                 send(p, p->atlas, sizeof(f->atlas), f->atlas);
                 send(p, p->patches, f->patch_count * PATCH_WORDS * 4, f->patches);
@@ -46,8 +47,13 @@ void points_run(struct points *p, const struct pictures *pictures, size_t frame)
                 p->described = frame;
         }
         int last = f->atlas[ATLAS_MAPS] - 1;
-        cl_mem both[] = { pictures->occupancy, pictures->geometry[0], pictures->geometry[last], p->atlas, p->patches,
-                          p->blocks, p->places };
+        cl_mem both[] = { pictures->occupancy,
+                          pictures->geometry[0],
+                          pictures->geometry[last],
+                          p->atlas,
+                          p->patches,
+                          p->blocks,
+                          p->places };
         cl_mem more[] = { pictures->attribute[0], pictures->attribute[last], p->points, p->bytes };
         set_buffers(p->count, 0, both, 7);
         set_buffers(p->write, 0, both, 7);

@@ -31,7 +31,8 @@ static void normalise(double a[3])
 }
 
 /* `rows`: the rotation. */
-static struct pose round_pose(const struct view *v, const double rows[3][3], const double translation[3])
+static struct pose round_pose(const struct view *v, const double rows[3][3],
+                              const double translation[3])
 {
         struct pose p = { .words = { [POSE_FOCAL] = view_focal(v),
                                      [POSE_WIDTH] = v->width,
@@ -92,7 +93,9 @@ static bool solve(double a[8][9])
 bool pose_from_corners(const struct view *v, const double corners[4][2], struct pose *ret)
 {
         /* The plane of the marker, as wide as 1, to the plane at distance 1 before the camera. */
-        static const double plane[4][2] = { { -0.5, -0.5 }, { 0.5, -0.5 }, { 0.5, 0.5 }, { -0.5, 0.5 } };
+        static const double plane[4][2] = {
+                { -0.5, -0.5 }, { 0.5, -0.5 }, { 0.5, 0.5 }, { -0.5, 0.5 }
+        };
         double a[8][9] = { 0 };
         for (int i = 0; i < 4; i++) {
                 for (int k = 0; k < 2; k++) {
@@ -133,7 +136,8 @@ bool pose_from_corners(const struct view *v, const double corners[4][2], struct 
                 rows[i][0] = x[i];
                 rows[i][1] = y[i];
                 rows[i][2] = z[i];
-                translation[i] = place[i] / scale * view_marker(v) - (x[i] + z[i]) * (v->voxels / 2);
+                translation[i] =
+                        place[i] / scale * view_marker(v) - (x[i] + z[i]) * (v->voxels / 2);
                 if (!(fabs(translation[i]) < 60000))
                         return false;
         }
@@ -153,7 +157,8 @@ double pose_distance(const struct view *v, const struct pose *a, const struct po
                         for (int i = 0; i < 3; i++) {
                                 c[i] = w[POSE_TRANSLATION + i] / 16.0;
                                 for (int k = 0; k < 3; k++)
-                                        c[i] += w[3 * i + k] / 16384.0 * (corner >> k & 1 ? v->voxels : 0);
+                                        c[i] += w[3 * i + k] / 16384.0 *
+                                                (corner >> k & 1 ? v->voxels : 0);
                         }
                         at[p][0] = view_focal(v) * c[0] / c[2];
                         at[p][1] = view_focal(v) * c[1] / c[2];

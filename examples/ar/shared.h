@@ -26,8 +26,9 @@
 #define ATLAS_BLOCK           10 /* side of a block of the block map, in pixels */
 #define ATLAS_BLOCKS          11 /* blocks in a row of the block map */
 #define ATLAS_VOXELS          12 /* side of the cube of points */
-#define ATLAS_MATRIX          13 /* 0: BT.601, 1: BT.709, both from 16 to 235; 2 and 3: the same, full range */
-#define ATLAS_WORDS           16
+#define ATLAS_MATRIX \
+        13 /* 0: BT.601, 1: BT.709, both from 16 to 235; 2 and 3: the same, full range */
+#define ATLAS_WORDS 16
 
 /* A patch is struct v3c_patch (v3c.h), read as int[16]. */
 #define PATCH_X         0

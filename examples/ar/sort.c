@@ -26,7 +26,7 @@ void sort_open(struct sort *s, struct machine *m, struct device *d, size_t capac
 void sort_close(struct sort *s)
 {
         cl_kernel kernels[] = { s->keys, s->count, s->move, s->last, s->arrange };
-        cl_mem buffers[] = { s->pairs[0], s->pairs[1],  s->histogram,     s->index,
+        cl_mem buffers[] = { s->pairs[0],    s->pairs[1], s->histogram,     s->index,
                              s->index_bytes, s->arranged, s->arranged_bytes };
         scan_close(&s->scan);
         for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
@@ -62,7 +62,9 @@ void sort_run(struct sort *s, cl_mem points, cl_mem bytes, cl_mem pose)
 
 void sort_arrange(struct sort *s, cl_mem points)
 {
-        set_buffers(s->arrange, 0, (cl_mem[]){ points, s->index, s->index_bytes, s->arranged, s->arranged_bytes }, 5);
+        set_buffers(s->arrange, 0,
+                    (cl_mem[]){ points, s->index, s->index_bytes, s->arranged, s->arranged_bytes },
+                    5);
         launch(s->device, s->arrange, s->device->chunks, 0);
 }
 
@@ -118,8 +120,8 @@ void sort_verify(struct machine *m, struct device *d, size_t count)
                 qsort(pairs, count, sizeof(*pairs), compare_pairs);
                 for (size_t i = 0; i < count; i++)
                         if (index[i] != pairs[i][1])
-                                die("keys of kind %d: index %zu of %zu is %u, not %u", kind, i, count, index[i],
-                                    pairs[i][1]);
+                                die("keys of kind %d: index %zu of %zu is %u, not %u", kind, i,
+                                    count, index[i], pairs[i][1]);
         }
         sort_close(&s);
         free(pairs);

@@ -40,7 +40,8 @@ static void open_figure(struct source *s, size_t voxels)
         }
         size_t row = 3 * voxels / TILE;
         for (size_t i = 0; i < s->block_count; i++)
-                blocks[i] = (uint16_t)(1 + i % row / (voxels / TILE) + 3 * (i / row / (voxels / TILE)));
+                blocks[i] =
+                        (uint16_t)(1 + i % row / (voxels / TILE) + 3 * (i / row / (voxels / TILE)));
         s->frames = allocate(s->frame_count, sizeof(*s->frames));
         for (size_t i = 0; i < s->frame_count; i++)
                 s->frames[i] = (struct source_frame){

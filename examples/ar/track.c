@@ -5,7 +5,8 @@
 
 enum { SUMS = 24, MARKS = 12 };
 
-void track_open(struct track *t, struct machine *m, struct device *near, const struct view *v, size_t count)
+void track_open(struct track *t, struct machine *m, struct device *near, const struct view *v,
+                size_t count)
 {
         size_t pixels = (size_t)v->width * (size_t)v->height;
         cl_int err;
@@ -126,7 +127,8 @@ struct pose track_run(struct track *t, size_t frame)
         }
         launch(d, t->sides, d->chunks, 0);
         launch(d, t->add, SUMS, 0);
-        check(clEnqueueReadBuffer(d->queue, t->sums, CL_FALSE, 0, sizeof(sums), sums, 0, NULL, NULL),
+        check(clEnqueueReadBuffer(d->queue, t->sums, CL_FALSE, 0, sizeof(sums), sums, 0, NULL,
+                                  NULL),
               "clEnqueueReadBuffer");
         read_buffer(d, t->marks, sizeof(marks), marks);
         if (marks[0] < 0)

@@ -16,7 +16,8 @@ struct track {
 };
 
 /* Makes the pictures, too: `count` of them. */
-void track_open(struct track *t, struct machine *m, struct device *near, const struct view *v, size_t count);
+void track_open(struct track *t, struct machine *m, struct device *near, const struct view *v,
+                size_t count);
 void track_close(struct track *t);
 
 cl_mem track_picture(const struct track *t, size_t frame);

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""ar.py BUILD [NAME...]: claims about examples/ar (docs/AR.md): each place of its parts gives the pictures of the native
+run, to the byte, or nearly where video is between; its sort is the host's.
+Status 77: the example is not built."""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import claims
+import daemon
+from daemon import BUILD, at, servers
+
+AR = str(BUILD / "bin/ar")
+FOLDER = tempfile.TemporaryDirectory()
+PICTURES = str(Path(FOLDER.name) / "native.rgba")
+SMALL = ["--voxels", "64", "--capacity", "20000", "--size", "320x180", "--frames", "3", "--warm", "1"]
+EXACT = ("local", "sort-host", "sort-p2p", "sort-content", "points", "layer")
+NO_MEDIA = "no media device has"
+
+
+def figures(done):
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def ar(where, *arguments, **more):
+    return daemon.run([AR, *SMALL, *arguments, "--figures"], where, **more)
+
+
+def natively(*arguments):
+    return daemon.run([AR, *arguments], None, OCL_ICD_VENDORS=daemon.VENDORS)
+
+
+def native_pictures():
+    """Makes the pictures that all others are compared with."""
+    if not os.path.exists(PICTURES):
+        figures(natively(*SMALL, "--raw", PICTURES, "--figures"))
+    return PICTURES
+
+
+def same_pictures(where, places=EXACT, **more):
+    for place in places:
+        found = figures(ar(where, "--place", place, "--compare", native_pictures(), **more))
+        assert found["same"], f"{place} over {where}: {found}"
+
+
+def the_sort_is_the_hosts():
+    for count in (0, 1, 2, 7, 1000, 65537):
+        done = natively("--sort", str(count))
+        assert done.returncode == 0 and f"sorted {count} keys" in done.stdout, done.stdout + done.stderr
+
+
+def pictures_are_the_same_natively_in_all_places():
+    places = [p for p in EXACT if p != "local"]
+    for place in places:
+        done = natively(*SMALL, "--place", place, "--compare", native_pictures(), "--figures")
+        if "no cl_pocl_content_size" in done.stderr:
+            continue
+        assert figures(done)["same"], f"{place}: {done.stdout}"
+
+
+def pictures_are_the_same_over_a_server():
+    with servers(1) as s:
+        same_pictures(f"{at(s.ports[0])} in-process")
+
+
+def pictures_are_the_same_over_two_servers():
+    """One makes the pictures of a frame, the other one the points."""
+    with servers(2) as s:
+        same_pictures(f"{at(s.ports[0])} {at(s.ports[1])} in-process", EXACT[1:])
+
+
+def content_sizes_spare_bytes():
+    """Without them the index list has its largest size, four bytes for each point that a frame could have."""
+    with servers(2) as s:
+        where = f"{at(s.ports[0])} {at(s.ports[1])}"  # the second one is the client's own device
+        moved = {}
+        for place in ("sort-p2p", "sort-content"):
+            stats = Path(FOLDER.name) / "stats"
+            figures(ar(where, "--place", place, "--frames", "5", SPANCL_STATS=str(stats)))
+            found = json.loads(stats.read_text())
+            moved[place] = sum(link["bulk_bytes"] for link in found["links"]
+                               if link["from"] == at(s.ports[0]) and link["to"] == at(s.ports[1]))
+        assert moved["sort-content"] < moved["sort-p2p"] * 0.8, moved
+
+
+def pictures_come_as_video():
+    with servers(1, "--media=on") as s:
+        where = f"{at(s.ports[0])} in-process"
+        done = ar(where, "--place", "video", "--compare", native_pictures(), SPANCL_MEDIA="on")
+        if NO_MEDIA in done.stderr:
+            return "skipped: " + done.stderr.strip()
+        found = figures(done)
+        assert found["psnr_db"] > 28, found
+    return None
+
+
+def places_without_their_parts_are_refused():
+    for arguments, words in ((("--place", "nowhere"), "no such place"), (("--near", "63"), "no such device"),
+                             (("--place", "video", "--codec", "none"), NO_MEDIA),
+                             (("--compare", os.devnull), "fewer pictures")):
+        done = natively(*SMALL, *arguments)
+        assert done.returncode == 1 and words in done.stderr, f"{arguments}: {done.stderr}"
+
+
+if __name__ == "__main__":
+    if not os.path.exists(AR):
+        print("skipped: the example is not built")
+        sys.exit(77)
+    sys.exit(claims.run(globals()))
