@@ -71,7 +71,7 @@ static void write_png(const char *path, const uint8_t *rgba, int width, int heig
 static void usage(void)
 {
         printf("usage: ar [OPTION]...\n\n"
-               "  --place NAME       where the parts of a frame are computed (local):\n");
+               "  --place NAME,...   where the parts of a frame are computed (local):\n");
         for (size_t i = 0; i < place_count; i++)
                 printf("      %-14s %s\n", places[i].name, places[i].text);
         printf("  --stream FILE      a V-PCC stream; without it a figure of balls\n"
@@ -469,6 +469,17 @@ static void run(const struct options *o, struct machine *m)
         free(took.latencies);
 }
 
+/* --place: names between commas. */
+static void run_all(struct options *o, struct machine *m)
+{
+        char *names = strdup(o->place), *rest = names;
+        if (!names)
+                die("out of memory");
+        while ((o->place = strsep(&rest, ",")))
+                run(o, m);
+        free(names);
+}
+
 int main(int argc, char **argv)
 {
         struct options o = { .kernels = AR_KERNELS,
@@ -494,7 +505,7 @@ int main(int argc, char **argv)
                 if (device_computes(&m.devices[i]))
                         sort_verify(&m, &m.devices[i], (size_t)o.sort);
         if (!o.list && o.sort < 0)
-                run(&o, &m);
+                run_all(&o, &m);
         machine_close(&m);
         return 0;
 }

@@ -23,7 +23,7 @@ NO_MEDIA = "no media device has"
 
 def figures(done):
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def ar(where, *arguments, **more):
@@ -41,30 +41,28 @@ def native_pictures():
     return PICTURES
 
 
-def same_pictures(where, places=EXACT, **more):
-    for place in places:
-        found = figures(ar(where, "--place", place, "--compare", native_pictures(), **more))
-        assert found["same"], f"{place} over {where}: {found}"
+def same_pictures(where, places, **more):
+    found = figures(ar(where, "--place", ",".join(places), "--compare", native_pictures(), **more))
+    assert [f["place"] for f in found if f["same"]] == list(places), f"over {where}: {found}"
 
 
 def the_sort_is_the_hosts():
-    for count in (0, 1, 2, 7, 1000, 65537):
+    for count in (0, 1, 1000, 65537):
         done = natively("--sort", str(count))
         assert done.returncode == 0 and f"sorted {count} keys" in done.stdout, done.stdout + done.stderr
 
 
 def pictures_are_the_same_natively_in_all_places():
-    places = [p for p in EXACT if p != "local"]
-    for place in places:
-        done = natively(*SMALL, "--place", place, "--compare", native_pictures(), "--figures")
-        if "no cl_pocl_content_size" in done.stderr:
-            continue
-        assert figures(done)["same"], f"{place}: {done.stdout}"
+    places = ("sort-host", "sort-p2p")
+    if "cl_pocl_content_size" in daemon.run(["clinfo"], None, OCL_ICD_VENDORS=daemon.VENDORS).stdout:
+        places = EXACT[1:]
+    done = natively(*SMALL, "--place", ",".join(places), "--compare", native_pictures(), "--figures")
+    assert all(f["same"] for f in figures(done)), done.stdout
 
 
 def pictures_are_the_same_over_a_server():
     with servers(1) as s:
-        same_pictures(f"{at(s.ports[0])} in-process")
+        same_pictures(f"{at(s.ports[0])} in-process", EXACT)
 
 
 def pictures_are_the_same_over_two_servers():
@@ -93,7 +91,7 @@ def pictures_come_as_video():
         done = ar(where, "--place", "video", "--compare", native_pictures(), SPANCL_MEDIA="on")
         if NO_MEDIA in done.stderr:
             return "skipped: " + done.stderr.strip()
-        found = figures(done)
+        found = figures(done)[0]
         assert found["psnr_db"] > 28, found
     return None
 
