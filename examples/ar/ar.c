@@ -451,13 +451,16 @@ static void run(const struct options *o, struct machine *m)
                 double wall = clock_ms(CLOCK_MONOTONIC), cpu = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
                 struct pose pose = track_run(&s.track, frame);
                 pipeline_frame(&s.pipeline, frame, &pose, track_picture(&s.track, frame), s.rgba);
-                if (i < 0)
+                if (i < 0) {
+                        pipeline_check(&s.pipeline);
                         continue;
+                }
                 took.latencies[i] = clock_ms(CLOCK_MONOTONIC) - wall;
                 took.wall_ms += took.latencies[i];
                 took.cpu_ms += clock_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu;
                 show_keep(&s);
         }
+        pipeline_check(&s.pipeline);
         report(o, m, &took,
                &(struct result){ .pose_px = s.track.worst,
                                  .print = s.print,

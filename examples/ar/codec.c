@@ -5,25 +5,6 @@
 
 enum { STATUS_WORDS = 8, RGBA = 2, RATE = 30, QUALITY = 85 };
 
-static bool has(const struct device *d, const char *kernel)
-{
-        const char *at = d->built_in ? strstr(d->built_in, kernel) : NULL;
-        return at && (at[strlen(kernel)] == '\0' || at[strlen(kernel)] == ';');
-}
-
-static cl_kernel media_kernel(struct machine *m, struct device *d, const char *name)
-{
-        cl_int err;
-        if (!d->media) {
-                d->media =
-                        clCreateProgramWithBuiltInKernels(m->context, 1, &d->id, d->built_in, &err);
-                check(err, "clCreateProgramWithBuiltInKernels");
-        }
-        cl_kernel k = clCreateKernel(d->media, name, &err);
-        check(err, name);
-        return k;
-}
-
 void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far,
                 struct device *near, size_t width, size_t height)
 {
@@ -31,16 +12,8 @@ void codec_open(struct codec *c, struct machine *m, const char *name, struct dev
         *c = (struct codec){ .far = far, .near = near, .width = width, .height = height };
         snprintf(encode, sizeof(encode), "org.spancl.encode.%s", name);
         snprintf(decode, sizeof(decode), "org.spancl.decode.%s", name);
-        /* The far ones come first. */
-        for (size_t i = 0; i < m->device_count; i++) {
-                struct device *d = &m->devices[i];
-                if (!c->encoder && has(d, encode))
-                        c->encoder = d;
-                if (has(d, decode) && has(d, "org.spancl.convert.rgba"))
-                        c->decoder = d;
-        }
-        if (!c->encoder || !c->decoder)
-                die("no media device has %s (docs/MEDIA.md)", c->encoder ? decode : encode);
+        c->encoder = media_device(m, encode, false);
+        c->decoder = media_device(m, decode, true);
         device_build(m, far);
         device_build(m, near);
         c->stack = new_kernel(far, "stack_layer");

@@ -1,5 +1,7 @@
 #include "feed.h"
 
+enum { STATUS_WORDS = 8 };
+
 void pictures_new(struct machine *m, const struct source *s, struct pictures *ret)
 {
         *ret = (struct pictures){ .occupancy = new_buffer(m, s->picture_sizes[OCCUPANCY], NULL) };
@@ -18,10 +20,30 @@ void pictures_free(struct pictures *p)
         }
 }
 
-void feed_open(struct feed *f, struct machine *m, struct device *device, const struct source *s)
+static void open_decoders(struct feed *f, struct machine *m, bool near)
 {
-        *f = (struct feed){ .source = s, .device = device };
+        static const char kernel[] = "org.spancl.decode.hevc";
+        f->device = media_device(m, kernel, near);
+        f->decode = media_kernel(m, f->device, kernel);
+        for (int v = 0; v < VIDEOS; v++) {
+                f->streams[v] = new_buffer(m, 4, NULL);
+                f->status[v] = new_buffer(m, STATUS_WORDS * 4, NULL);
+                for (size_t i = 0; i < V3C_MAPS_MAX; i++) {
+                        f->packets[v][i] = new_buffer(m, f->source->packet_size, NULL);
+                        f->sizes[v][i] = new_buffer(m, sizeof(cl_ulong), NULL);
+                }
+        }
+}
+
+void feed_open(struct feed *f, struct machine *m, struct device *device, bool near,
+               const struct source *s)
+{
+        *f = (struct feed){ .source = s, .device = device, .next = SIZE_MAX };
         pictures_new(m, s, &f->pictures);
+        if (s->packet_size) {
+                open_decoders(f, m, near);
+                return;
+        }
         device_build(m, device);
         f->figure = new_kernel(device, "figure");
         f->atlas = new_buffer(m, sizeof(s->frames[0].atlas), s->frames[0].atlas);
@@ -33,15 +55,72 @@ void feed_open(struct feed *f, struct machine *m, struct device *device, const s
 
 void feed_close(struct feed *f)
 {
-        clReleaseKernel(f->figure);
-        clReleaseMemObject(f->atlas);
         pictures_free(&f->pictures);
+        if (f->figure) {
+                clReleaseKernel(f->figure);
+                clReleaseMemObject(f->atlas);
+                return;
+        }
+        clReleaseKernel(f->decode);
+        for (int v = 0; v < VIDEOS; v++) {
+                clReleaseMemObject(f->streams[v]);
+                clReleaseMemObject(f->status[v]);
+                for (size_t i = 0; i < V3C_MAPS_MAX; i++) {
+                        clReleaseMemObject(f->packets[v][i]);
+                        clReleaseMemObject(f->sizes[v][i]);
+                }
+        }
+}
+
+/* The source's memory stays, so that nobody waits for these writes. */
+static void send(struct feed *f, cl_mem b, size_t size, const void *data)
+{
+        check(clEnqueueWriteBuffer(f->device->queue, b, CL_FALSE, 0, size, data, 0, NULL, NULL),
+              "clEnqueueWriteBuffer");
+}
+
+static void decode(struct feed *f, enum video v, size_t map, const struct packet *p, cl_mem picture,
+                   bool reset)
+{
+        send(f, f->packets[v][map], p->size, p->bytes);
+        send(f, f->sizes[v][map], sizeof(p->size), &p->size);
+        set_buffers(f->decode, 0,
+                    (cl_mem[]){ f->packets[v][map], f->sizes[v][map], picture, NULL, f->status[v],
+                                f->streams[v] },
+                    6);
+        set_int(f->decode, 6, 0);
+        set_int(f->decode, 7, reset);
+        launch(f->device, f->decode, 1, 0);
 }
 
 void feed_frame(struct feed *f, size_t frame)
 {
-        const int32_t *atlas = f->source->frames[0].atlas;
-        set_int(f->figure, 4, (int32_t)frame);
-        launch_2d(f->device, f->figure, (size_t)atlas[ATLAS_WIDTH] / 2,
-                  (size_t)atlas[ATLAS_HEIGHT] / 2);
+        const struct source_frame *from = &f->source->frames[frame];
+        if (f->figure) {
+                set_int(f->figure, 4, (int32_t)frame);
+                launch_2d(f->device, f->figure, (size_t)from->atlas[ATLAS_WIDTH] / 2,
+                          (size_t)from->atlas[ATLAS_HEIGHT] / 2);
+                return;
+        }
+        bool reset = frame != f->next;
+        if (reset && !from->key)
+                die("frame %zu: no decoder can start here", frame);
+        decode(f, OCCUPANCY, 0, &from->packets[OCCUPANCY][0], f->pictures.occupancy, reset);
+        for (size_t i = 0; i < maps_of(f->source); i++) {
+                decode(f, GEOMETRY, i, &from->packets[GEOMETRY][i], f->pictures.geometry[i],
+                       reset && !i);
+                decode(f, ATTRIBUTE, i, &from->packets[ATTRIBUTE][i], f->pictures.attribute[i],
+                       reset && !i);
+        }
+        f->next = frame + 1;
+}
+
+void feed_check(struct feed *f)
+{
+        int32_t status[STATUS_WORDS];
+        for (int v = 0; f->decode && v < VIDEOS; v++) {
+                read_buffer(f->device, f->status[v], sizeof(status), status);
+                if (status[0] != 0)
+                        die("the decoder delivered no picture: status %d", status[0]);
+        }
 }

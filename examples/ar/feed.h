@@ -11,20 +11,29 @@ struct pictures {
 
 struct feed {
         const struct source *source;
-        struct device *device;
+        struct device *device; /* makes the pictures: a media device if there is a stream */
         struct pictures pictures;
         cl_kernel figure;
         cl_mem atlas;
+        /* Of a stream. */
+        cl_kernel decode;
+        cl_mem streams[VIDEOS], status[VIDEOS];
+        cl_mem packets[VIDEOS][V3C_MAPS_MAX], sizes[VIDEOS][V3C_MAPS_MAX];
+        size_t next; /* the frame that follows the last one; SIZE_MAX: none was decoded */
 };
 
 void pictures_new(struct machine *m, const struct source *s, struct pictures *ret);
 void pictures_free(struct pictures *p);
 
-/* `device` computes the figure's pictures. */
-void feed_open(struct feed *f, struct machine *m, struct device *device, const struct source *s);
+/* `device` computes the figure's pictures. Those of a stream come from a media device: the client's own if `near`. */
+void feed_open(struct feed *f, struct machine *m, struct device *device, bool near,
+               const struct source *s);
 void feed_close(struct feed *f);
 
 /* Enqueue all that makes the pictures of a frame. Frames are asked for one after the other. */
 void feed_frame(struct feed *f, size_t frame);
+
+/* End the program if a decoder delivered no picture. */
+void feed_check(struct feed *f);
 
 #endif

@@ -175,6 +175,36 @@ void device_build(struct machine *m, struct device *d)
                 free(texts[i]);
 }
 
+static bool has_built_in(const struct device *d, const char *kernel)
+{
+        const char *at = d->built_in ? strstr(d->built_in, kernel) : NULL;
+        return at && (at[strlen(kernel)] == '\0' || at[strlen(kernel)] == ';');
+}
+
+struct device *media_device(struct machine *m, const char *kernel, bool last)
+{
+        struct device *found = NULL;
+        for (size_t i = 0; i < m->device_count; i++)
+                if (has_built_in(&m->devices[i], kernel) && (last || !found))
+                        found = &m->devices[i];
+        if (!found)
+                die("no media device has %s (docs/MEDIA.md)", kernel);
+        return found;
+}
+
+cl_kernel media_kernel(struct machine *m, struct device *d, const char *name)
+{
+        cl_int err;
+        if (!d->media) {
+                d->media =
+                        clCreateProgramWithBuiltInKernels(m->context, 1, &d->id, d->built_in, &err);
+                check(err, "clCreateProgramWithBuiltInKernels");
+        }
+        cl_kernel k = clCreateKernel(d->media, name, &err);
+        check(err, name);
+        return k;
+}
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
 cl_mem new_buffer(struct machine *m, size_t size, const void *data)

@@ -44,6 +44,11 @@ void machine_close(struct machine *m);
 void device_build(struct machine *m, struct device *d);
 bool device_computes(const struct device *d);
 
+/* The first or the last device of built-in kernels that has `kernel`: devices of servers come first. Ends the program
+ * if there is none. */
+struct device *media_device(struct machine *m, const char *kernel, bool last);
+cl_kernel media_kernel(struct machine *m, struct device *d, const char *name);
+
 cl_mem new_buffer(struct machine *m, size_t size, const void *data);
 cl_kernel new_kernel(struct device *d, const char *name);
 

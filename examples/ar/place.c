@@ -35,11 +35,11 @@ void pipeline_open(struct pipeline *l, struct machine *m, const struct place_par
         struct device *near = p->roles.near, *far = l->uses_far ? p->roles.far : near;
         device_build(m, near);
         if (!l->uses_far || l->is_split) {
-                feed_open(&l->near_feed, m, near, p->source);
+                feed_open(&l->near_feed, m, near, true, p->source);
                 points_open(&l->near_points, m, near, p->source);
         }
         if (l->uses_far) {
-                feed_open(&l->far_feed, m, p->roles.feed, p->source);
+                feed_open(&l->far_feed, m, p->roles.feed, false, p->source);
                 points_open(&l->far_points, m, far, p->source);
         }
         if (at->host) {
@@ -116,7 +116,7 @@ static void carry(struct pipeline *l, struct device *from, cl_mem source, struct
 
 static void carry_pictures(struct pipeline *l)
 {
-        struct device *from = l->p.roles.feed, *to = l->p.roles.far;
+        struct device *from = l->far_feed.device, *to = l->p.roles.far;
         const size_t *sizes = l->p.source->picture_sizes;
         carry(l, from, l->far_feed.pictures.occupancy, to, l->copies.occupancy, sizes[OCCUPANCY]);
         for (size_t i = 0; i < maps_of(l->p.source); i++) {
@@ -136,7 +136,7 @@ static void compute_far(struct pipeline *l, size_t frame)
         if (at->host)
                 carry_pictures(l);
         else
-                device_follow(far, l->p.roles.feed);
+                device_follow(far, l->far_feed.device);
         points_run(&l->far_points, at->host ? &l->copies : &l->far_feed.pictures, frame);
         sort_run(&l->sort, l->far_points.points, l->far_points.bytes, l->far_pose);
         if (at->points)
@@ -182,6 +182,7 @@ void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, c
         /* The own device begins before anything of the others is waited for. */
         if (!l->uses_far || l->is_split) {
                 feed_frame(&l->near_feed, figure);
+                device_follow(near, l->near_feed.device);
                 points_run(&l->near_points, &l->near_feed.pictures, figure);
                 check(clFlush(near->queue), "clFlush");
         }
@@ -199,6 +200,14 @@ void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, c
         set_buffers(l->compose, 0, (cl_mem[]){ layer, camera, l->picture }, 3);
         launch(near, l->compose, pixels, 0);
         read_buffer(near, l->picture, pixels * 4, ret_rgba);
-        if (at->encode)
+}
+
+void pipeline_check(struct pipeline *l)
+{
+        if (!l->uses_far || l->is_split)
+                feed_check(&l->near_feed);
+        if (l->uses_far)
+                feed_check(&l->far_feed);
+        if (l->p.place->encode)
                 codec_check(&l->codec);
 }

@@ -66,4 +66,7 @@ void pipeline_close(struct pipeline *l);
 void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera,
                     uint8_t *ret_rgba);
 
+/* End the program if a media device delivered no picture of the last frame. */
+void pipeline_check(struct pipeline *l);
+
 #endif

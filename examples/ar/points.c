@@ -4,6 +4,7 @@ void points_open(struct points *p, struct machine *m, struct device *d, const st
 {
         *p = (struct points){ .source = s, .device = d, .described = SIZE_MAX };
         scan_open(&p->scan, m, d);
+        p->map = new_kernel(d, "map_blocks");
         p->count = new_kernel(d, "count_points");
         p->write = new_kernel(d, "write_points");
         p->atlas = new_buffer(m, ATLAS_WORDS * 4, NULL);
@@ -17,6 +18,7 @@ void points_open(struct points *p, struct machine *m, struct device *d, const st
 void points_close(struct points *p)
 {
         scan_close(&p->scan);
+        clReleaseKernel(p->map);
         clReleaseKernel(p->count);
         clReleaseKernel(p->write);
         clReleaseMemObject(p->atlas);
@@ -37,13 +39,14 @@ static void send(struct points *p, cl_mem b, size_t size, const void *data)
 void points_run(struct points *p, const struct pictures *pictures, size_t frame)
 {
         const struct source_frame *f = &p->source->frames[frame];
-        size_t blocks = (size_t)f->atlas[ATLAS_BLOCKS] *
-                        (size_t)((f->atlas[ATLAS_HEIGHT] + f->atlas[ATLAS_BLOCK] - 1) /
-                                 f->atlas[ATLAS_BLOCK]);
-        if (p->described == SIZE_MAX || p->source->frames[p->described].blocks != f->blocks) {
+        size_t blocks = blocks_of(f);
+        if (p->described == SIZE_MAX || p->source->frames[p->described].patches != f->patches) {
                 send(p, p->atlas, sizeof(f->atlas), f->atlas);
                 send(p, p->patches, f->patch_count * PATCH_WORDS * 4, f->patches);
-                send(p, p->blocks, blocks * 2, f->blocks);
+                set_buffers(p->map, 0, (cl_mem[]){ p->atlas, p->patches }, 2);
+                set_int(p->map, 2, (int32_t)f->patch_count);
+                set_buffers(p->map, 3, &p->blocks, 1);
+                launch(p->device, p->map, blocks, 0);
                 p->described = frame;
         }
         int last = f->atlas[ATLAS_MAPS] - 1;

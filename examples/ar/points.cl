@@ -77,6 +77,21 @@ static int4 pixels_of(__constant int *atlas, int block)
         return (int4)(low, min(low + side, (int2)(atlas[ATLAS_WIDTH], atlas[ATLAS_HEIGHT])));
 }
 
+/* Where rectangles of patches overlap, the last one owns the block. */
+__kernel void map_blocks(__constant int *atlas, __global const int *patches, uint count, __global ushort *blocks)
+{
+        int block = get_global_id(0), side = atlas[ATLAS_BLOCK];
+        int x = block % atlas[ATLAS_BLOCKS] * side, y = block / atlas[ATLAS_BLOCKS] * side;
+        uint owner = count;
+        for (; owner; owner--) {
+                __global const int *p = patches + (owner - 1) * PATCH_WORDS;
+                if (x >= p[PATCH_X] && x < p[PATCH_X] + p[PATCH_WIDTH] && y >= p[PATCH_Y] &&
+                    y < p[PATCH_Y] + p[PATCH_HEIGHT])
+                        break;
+        }
+        blocks[block] = owner;
+}
+
 /* `blocks` has the number of each block's patch, from 1 on; 0: none. */
 __kernel void count_points(__global const uchar *occupancy, __global const uchar *first,
                            __global const uchar *second, __constant int *atlas, __global const int *patches,

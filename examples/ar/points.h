@@ -9,9 +9,9 @@ struct points {
         const struct source *source;
         struct device *device;
         struct scan scan;
-        cl_kernel count, write;
+        cl_kernel map, count, write;
         cl_mem atlas, patches, blocks, places;
-        size_t described; /* the frame that atlas, patches and blocks describe; SIZE_MAX: none */
+        size_t described; /* the frame that these describe; SIZE_MAX: none */
         cl_mem points;    /* 8 bytes each */
         cl_mem bytes;     /* cl_ulong: how many of them mean something */
 };

@@ -12,12 +12,17 @@
 
 enum video { OCCUPANCY, GEOMETRY, ATTRIBUTE, VIDEOS };
 
+struct packet {
+        const uint8_t *bytes;
+        uint64_t size;
+};
+
 struct source_frame {
-        int32_t atlas[16];
+        int32_t atlas[ATLAS_WORDS];
         const int32_t *patches; /* PATCH_WORDS each */
         size_t patch_count;
-        const uint16_t *blocks;
-        struct v3c_frame v3c;
+        bool key; /* decoders can start here */
+        struct packet packets[VIDEOS][V3C_MAPS_MAX];
 };
 
 struct source {
@@ -26,16 +31,17 @@ struct source {
         /* The largest of all frames. */
         size_t block_count, patch_count, voxels;
         size_t picture_sizes[VIDEOS]; /* bytes */
-        size_t packet_sizes[VIDEOS];  /* 0: no stream */
+        size_t packet_size;           /* bytes of a packet; 0: no stream */
         size_t capacity;              /* points of a frame, at most */
-        uint8_t *stream;              /* NULL: no stream */
-        size_t stream_size;
-        void *owned[3];
+        void *owned[2];
 };
 
 /* `path` NULL: the figure of balls, in a cube of `voxels` (even, at most 1024). Ends the program on errors. */
 void source_open(struct source *s, const char *path, size_t voxels, size_t capacity);
 void source_close(struct source *s);
 size_t maps_of(const struct source *s);
+
+/* Blocks of the block map. */
+size_t blocks_of(const struct source_frame *f);
 
 #endif
