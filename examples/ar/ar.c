@@ -20,11 +20,11 @@ struct options {
         const char *kernels, *platform, *stream, *place, *codec, *png, *raw, *compare, *link;
         int width, height, frames, warm, voxels, opacity, capacity;
         int near, far, feed; /* devices of the list; -1: by default */
-        bool list, figures;
+        bool list, figures, verify;
         long sort; /* keys to sort and compare; -1: none */
 };
 
-/* What a run took: the measured frames alone, without what is done with their pictures. */
+/* The figures of the measured frames. Writing and comparing pictures does not count. */
 struct measure {
         double wall_ms, cpu_ms;
         uint64_t sent, received; /* before the measured frames */
@@ -32,7 +32,7 @@ struct measure {
         int frames;
 };
 
-/* What its pictures are like. */
+/* The pictures of a run. */
 struct result {
         double pose_px; /* error of the tracked pose */
         uint64_t print; /* of all pictures */
@@ -92,6 +92,7 @@ static void usage(void)
                "  --raw FILE         write all pictures, 4 bytes a pixel; -: standard output\n"
                "  --compare FILE     compare with pictures that --raw wrote\n"
                "  --link NAME        count the bytes of this network interface, not those of sessions\n"
+               "  --verify           compare the points of the last frame with those of plain C code\n"
                "  --figures          print the measurements in one line of JSON\n"
                "  --kernels FOLDER   the folder of the kernels\n");
 }
@@ -128,34 +129,24 @@ static void parse(int argc, char **argv, struct options *o)
                 RAW,
                 COMPARE,
                 LINK,
+                VERIFY,
                 FIGURES,
                 KERNELS,
                 HELP
         };
         static const struct option names[] = {
-                { "place", 1, 0, PLACE },
-                { "stream", 1, 0, STREAM },
-                { "voxels", 1, 0, VOXELS },
-                { "capacity", 1, 0, CAPACITY },
-                { "size", 1, 0, SIZE },
-                { "frames", 1, 0, FRAMES },
-                { "warm", 1, 0, WARM },
-                { "opacity", 1, 0, OPACITY },
-                { "codec", 1, 0, CODEC },
-                { "platform", 1, 0, PLATFORM },
-                { "near", 1, 0, NEAR },
-                { "far", 1, 0, FAR },
-                { "feed", 1, 0, FEED },
-                { "list", 0, 0, LIST },
-                { "sort", 1, 0, SORT },
-                { "png", 1, 0, PNG },
-                { "raw", 1, 0, RAW },
-                { "compare", 1, 0, COMPARE },
-                { "link", 1, 0, LINK },
-                { "figures", 0, 0, FIGURES },
-                { "kernels", 1, 0, KERNELS },
-                { "help", 0, 0, HELP },
-                { 0 },
+                { "place", 1, 0, PLACE },     { "stream", 1, 0, STREAM },
+                { "voxels", 1, 0, VOXELS },   { "capacity", 1, 0, CAPACITY },
+                { "size", 1, 0, SIZE },       { "frames", 1, 0, FRAMES },
+                { "warm", 1, 0, WARM },       { "opacity", 1, 0, OPACITY },
+                { "codec", 1, 0, CODEC },     { "platform", 1, 0, PLATFORM },
+                { "near", 1, 0, NEAR },       { "far", 1, 0, FAR },
+                { "feed", 1, 0, FEED },       { "list", 0, 0, LIST },
+                { "sort", 1, 0, SORT },       { "png", 1, 0, PNG },
+                { "raw", 1, 0, RAW },         { "compare", 1, 0, COMPARE },
+                { "link", 1, 0, LINK },       { "verify", 0, 0, VERIFY },
+                { "figures", 0, 0, FIGURES }, { "kernels", 1, 0, KERNELS },
+                { "help", 0, 0, HELP },       { 0 },
         };
         int c;
         while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
@@ -220,6 +211,9 @@ static void parse(int argc, char **argv, struct options *o)
                         break;
                 case COMPARE:
                         o->compare = optarg;
+                        break;
+                case VERIFY:
+                        o->verify = true;
                         break;
                 case LINK:
                         o->link = optarg;
@@ -425,7 +419,7 @@ static void show_close(struct show *s)
         free(s->other);
 }
 
-/* What is done with a picture besides: none of it is measured. */
+/* Write and compare a picture. None of it is measured. */
 static void show_keep(struct show *s)
 {
         s->print = fingerprint(s->print, s->rgba, s->size);
@@ -461,6 +455,8 @@ static void run(const struct options *o, struct machine *m)
                 show_keep(&s);
         }
         pipeline_check(&s.pipeline);
+        if (o->verify)
+                pipeline_verify(&s.pipeline, (size_t)o->frames - 1);
         report(o, m, &took,
                &(struct result){ .pose_px = s.track.worst,
                                  .print = s.print,

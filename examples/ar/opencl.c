@@ -35,6 +35,23 @@ void *allocate(size_t count, size_t size)
         return p;
 }
 
+void *read_file(const char *path, size_t *ret_size)
+{
+        FILE *f = fopen(path, "rb");
+        if (!f || fseek(f, 0, SEEK_END))
+                die("%s: %s", path, strerror(errno));
+        long size = ftell(f);
+        rewind(f);
+        if (size < 0)
+                die("%s: %s", path, strerror(errno));
+        char *bytes = allocate((size_t)size + 1, 1);
+        if (fread(bytes, 1, (size_t)size, f) != (size_t)size)
+                die("%s: cannot read", path);
+        fclose(f);
+        *ret_size = (size_t)size;
+        return bytes;
+}
+
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static cl_uint all_devices(cl_platform_id platform, cl_uint count, cl_device_id *ids)
@@ -131,18 +148,10 @@ bool device_computes(const struct device *d)
 static char *read_text(const char *folder, const char *name)
 {
         char *path;
+        size_t size;
         if (asprintf(&path, "%s/%s", folder, name) < 0)
                 die("out of memory");
-        FILE *f = fopen(path, "rb");
-        if (!f)
-                die("%s: %s", path, strerror(errno));
-        fseek(f, 0, SEEK_END);
-        long size = ftell(f);
-        rewind(f);
-        char *text = allocate((size_t)size + 1, 1);
-        if (fread(text, 1, (size_t)size, f) != (size_t)size)
-                die("%s: cannot read", path);
-        fclose(f);
+        char *text = read_file(path, &size);
         free(path);
         return text;
 }

@@ -36,6 +36,9 @@ __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...
 void check(cl_int err, const char *what);
 void *allocate(size_t count, size_t size);
 
+/* The bytes of a file, and a NUL behind them; the caller frees them. */
+void *read_file(const char *path, size_t *ret_size);
+
 /* Open the first platform with devices whose name contains `wanted`, which may be NULL. */
 void machine_open(struct machine *m, const char *wanted, const char *kernels);
 void machine_close(struct machine *m);

@@ -211,3 +211,12 @@ void pipeline_check(struct pipeline *l)
         if (l->p.place->encode)
                 codec_check(&l->codec);
 }
+
+void pipeline_verify(struct pipeline *l, size_t frame)
+{
+        size_t figure = frame % l->p.source->frame_count;
+        if (!l->uses_far || l->is_split)
+                points_verify(&l->near_points, l->near_feed.device, &l->near_feed.pictures, figure);
+        if (l->uses_far)
+                points_verify(&l->far_points, l->far_feed.device, &l->far_feed.pictures, figure);
+}

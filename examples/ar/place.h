@@ -69,4 +69,7 @@ void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, c
 /* End the program if a media device delivered no picture of the last frame. */
 void pipeline_check(struct pipeline *l);
 
+/* Compare the points of the last frame with the reference's. Ends the program if they differ. */
+void pipeline_verify(struct pipeline *l, size_t frame);
+
 #endif

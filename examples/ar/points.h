@@ -20,4 +20,9 @@ void points_open(struct points *p, struct machine *m, struct device *d, const st
 void points_close(struct points *p);
 void points_run(struct points *p, const struct pictures *pictures, size_t frame);
 
+/* Compare the last run's points with the reference's, which come from the same pictures. Ends the program if they
+ * differ, or if there is no stream. */
+void points_verify(struct points *p, struct device *feeder, const struct pictures *pictures,
+                   size_t frame);
+
 #endif

@@ -1,7 +1,5 @@
 #include "source.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,23 +67,6 @@ static void open_figure(struct source *s, size_t voxels)
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
-
-static uint8_t *read_file(const char *path, size_t *ret_size)
-{
-        FILE *f = fopen(path, "rb");
-        if (!f || fseek(f, 0, SEEK_END))
-                die("%s: %s", path, strerror(errno));
-        long size = ftell(f);
-        rewind(f);
-        if (size < 0)
-                die("%s: %s", path, strerror(errno));
-        uint8_t *bytes = allocate((size_t)size, 1);
-        if (fread(bytes, 1, (size_t)size, f) != (size_t)size)
-                die("%s: cannot read", path);
-        fclose(f);
-        *ret_size = (size_t)size;
-        return bytes;
-}
 
 static void larger(size_t *most, size_t size)
 {
@@ -172,7 +153,7 @@ static void open_stream(struct source *s, const char *path)
                                 take_packet(s, stream, v->attribute[k], &packets);
                 }
         }
-        free(frames);
+        s->v3c = frames;
         free(stream);
 }
 
@@ -198,4 +179,5 @@ void source_close(struct source *s)
         for (size_t i = 0; i < sizeof(s->owned) / sizeof(s->owned[0]); i++)
                 free(s->owned[i]);
         free(s->frames);
+        free(s->v3c);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ar.py BUILD [NAME...]: claims about examples/ar (docs/AR.md): each place of its parts gives the pictures of the native
-run, to the byte, or nearly where video is between; its sort is the host's.
+"""ar.py BUILD [NAME...]: claims about examples/ar (docs/AR.md). Each place of its parts gives the pictures of the
+native run, to the byte, or nearly where video is between. Its sort is the host's.
 Status 77: the example is not built."""
 
 import json
@@ -18,6 +18,7 @@ FOLDER = tempfile.TemporaryDirectory()
 PICTURES = str(Path(FOLDER.name) / "native.rgba")
 SMALL = ["--voxels", "64", "--capacity", "20000", "--size", "320x180", "--frames", "3", "--warm", "1"]
 EXACT = ("local", "sort-host", "sort-p2p", "sort-content", "points", "layer")
+STREAM = str(daemon.ROOT / "examples/ar/dancer.vpcc")
 NO_MEDIA = "no media device has"
 
 
@@ -93,6 +94,17 @@ def pictures_come_as_video():
             return "skipped: " + done.stderr.strip()
         found = figures(done)[0]
         assert found["psnr_db"] > 28, found
+    return None
+
+
+def points_of_a_stream_are_those_of_the_reference():
+    """The dancer's, by decoders of HEVC in the process and on a server."""
+    with servers(1, "--media=on") as s:
+        done = daemon.run([AR, "--stream", STREAM, "--size", "64x64", "--frames", "2", "--warm", "0", "--verify",
+                           "--place", "local,points"], f"{at(s.ports[0])} in-process", SPANCL_MEDIA="on")
+    if NO_MEDIA in done.stderr:
+        return "skipped: " + done.stderr.strip()
+    assert done.returncode == 0 and done.stdout.count("points like the reference's") == 2, done.stdout + done.stderr
     return None
 
 
