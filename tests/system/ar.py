@@ -108,6 +108,17 @@ def points_of_a_stream_are_those_of_the_reference():
     return None
 
 
+def damaged_streams_are_refused():
+    whole = Path(STREAM).read_bytes()
+    for name, data in (("empty", b""), ("short", whole[:100000]), ("other", b"\x40" + bytes(1000))):
+        path = Path(FOLDER.name) / f"{name}.vpcc"
+        path.write_bytes(data)
+        done = natively("--stream", str(path))
+        assert done.returncode == 1 and f"{name}.vpcc: " in done.stderr, f"{name}: {done.stderr}"
+    done = natively("--stream", STREAM, "--size", "64x64")
+    assert done.returncode == 1 and NO_MEDIA in done.stderr, done.stderr
+
+
 def places_without_their_parts_are_refused():
     for arguments, words in ((("--place", "nowhere"), "no such place"), (("--near", "63"), "no such device"),
                              (("--place", "video", "--codec", "none"), NO_MEDIA),
