@@ -22,8 +22,9 @@ STREAM = str(daemon.ROOT / "examples/ar/dancer.vpcc")
 NO_MEDIA = "no media device has"
 
 
-def figures(done):
-    assert done.returncode == 0, done.stdout + done.stderr
+def figures(done, server=None):
+    """The lines of a run. `server`: its log is told with a failure."""
+    assert done.returncode == 0, done.stdout + done.stderr + (server.log_text() if server else "")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -42,8 +43,8 @@ def native_pictures():
     return PICTURES
 
 
-def same_pictures(where, places, **more):
-    found = figures(ar(where, "--place", ",".join(places), "--compare", native_pictures(), **more))
+def same_pictures(server, where, places, **more):
+    found = figures(ar(where, "--place", ",".join(places), "--compare", native_pictures(), **more), server)
     assert [f["place"] for f in found if f["same"]] == list(places), f"over {where}: {found}"
 
 
@@ -63,13 +64,13 @@ def pictures_are_the_same_natively_in_all_places():
 
 def pictures_are_the_same_over_a_server():
     with servers(1) as s:
-        same_pictures(f"{at(s.ports[0])} in-process", EXACT)
+        same_pictures(s, f"{at(s.ports[0])} in-process", EXACT)
 
 
 def pictures_are_the_same_over_two_servers():
     """One makes the pictures of a frame, the other one the points."""
     with servers(2) as s:
-        same_pictures(f"{at(s.ports[0])} {at(s.ports[1])} in-process", EXACT[1:])
+        same_pictures(s, f"{at(s.ports[0])} {at(s.ports[1])} in-process", EXACT[1:])
 
 
 def content_sizes_spare_bytes():
@@ -79,7 +80,7 @@ def content_sizes_spare_bytes():
         moved = {}
         for place in ("sort-p2p", "sort-content"):
             stats = Path(FOLDER.name) / "stats"
-            figures(ar(where, "--place", place, "--frames", "5", SPANCL_STATS=str(stats)))
+            figures(ar(where, "--place", place, "--frames", "5", SPANCL_STATS=str(stats)), s)
             found = json.loads(stats.read_text())
             moved[place] = sum(link["bulk_bytes"] for link in found["links"]
                                if link["from"] == at(s.ports[0]) and link["to"] == at(s.ports[1]))
