@@ -16,6 +16,8 @@ void draw_open(struct draw *w, struct machine *m, struct device *d, size_t capac
         /* A square is not larger than a tile, so it is in four tiles at most. */
         w->lists = new_buffer(m, capacity * 4 * 4, NULL);
         w->layer = new_buffer(m, width * height * 4, NULL);
+        set_int(w->place, 7, (int32_t)capacity);
+        set_int(w->list, 6, (int32_t)capacity);
 }
 
 void draw_close(struct draw *w)

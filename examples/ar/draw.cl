@@ -3,9 +3,10 @@
  * cover, and how much of the background shows through. */
 #include "shared.h"
 
-static uint part_start(__global const ulong *bytes, uint unit, uint chunk, uint chunks)
+/* `bytes` and the index list may come from a server: they are never trusted beyond `capacity` points. */
+static uint part_start(__global const ulong *bytes, uint unit, uint capacity, uint chunk, uint chunks)
 {
-        return (uint)(*bytes / unit * chunk / chunks);
+        return (uint)(min(*bytes / unit, (ulong)capacity) * chunk / chunks);
 }
 
 static int4 project(uint2 point, __constant int *pose)
@@ -18,8 +19,8 @@ static int4 project(uint2 point, __constant int *pose)
                 return (int4)(0, 0, 0, 0);
         int focal = pose[POSE_FOCAL], size = clamp((focal * 24 + c[2] - 1) / c[2], 1, TILE);
         /* Rounded towards minus infinity, so that the middle of the picture is like all of it. */
-        int px = (int)((focal * c[0] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
-        int py = (int)((focal * c[1] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
+        int px = (int)(((long)focal * c[0] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
+        int py = (int)(((long)focal * c[1] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
         return (int4)(pose[POSE_WIDTH] / 2 + px - size / 2, pose[POSE_HEIGHT] / 2 + py - size / 2, size,
                       (int)point.y);
 }
@@ -36,7 +37,8 @@ static int4 tiles_of(int4 square, __constant int *pose)
 
 /* Also counts the entries of each tile, [tile][chunk]. `index` NULL: the points are in order. */
 __kernel void place_squares(__global const uint2 *points, __global const uint *index, __global const ulong *bytes,
-                            uint unit, __constant int *pose, __global int4 *squares, __global uint *counts)
+                            uint unit, __constant int *pose, __global int4 *squares, __global uint *counts,
+                            uint capacity)
 {
         uint chunk = get_global_id(0), chunks = get_global_size(0);
         int columns = (pose[POSE_WIDTH] + TILE - 1) / TILE, rows = (pose[POSE_HEIGHT] + TILE - 1) / TILE;
@@ -44,9 +46,9 @@ __kernel void place_squares(__global const uint2 *points, __global const uint *i
                 counts[t * chunks + chunk] = 0;
         if (chunk == 0)
                 counts[columns * rows * chunks] = 0;
-        uint end = part_start(bytes, unit, chunk + 1, chunks);
-        for (uint i = part_start(bytes, unit, chunk, chunks); i < end; i++) {
-                int4 square = project(points[index ? index[i] : i], pose);
+        uint end = part_start(bytes, unit, capacity, chunk + 1, chunks);
+        for (uint i = part_start(bytes, unit, capacity, chunk, chunks); i < end; i++) {
+                int4 square = project(points[index ? min(index[i], capacity - 1) : i], pose);
                 int4 t = tiles_of(square, pose);
                 squares[i] = square;
                 for (int y = t.y; y <= t.w; y++)
@@ -57,12 +59,12 @@ __kernel void place_squares(__global const uint2 *points, __global const uint *i
 
 /* `places` are the prefix sums of the counts. */
 __kernel void list_squares(__global const int4 *squares, __global const ulong *bytes, uint unit, __constant int *pose,
-                           __global uint *places, __global uint *lists)
+                           __global uint *places, __global uint *lists, uint capacity)
 {
         uint chunk = get_global_id(0), chunks = get_global_size(0);
         int columns = (pose[POSE_WIDTH] + TILE - 1) / TILE;
-        uint end = part_start(bytes, unit, chunk + 1, chunks);
-        for (uint i = part_start(bytes, unit, chunk, chunks); i < end; i++) {
+        uint end = part_start(bytes, unit, capacity, chunk + 1, chunks);
+        for (uint i = part_start(bytes, unit, capacity, chunk, chunks); i < end; i++) {
                 int4 t = tiles_of(squares[i], pose);
                 for (int y = t.y; y <= t.w; y++)
                         for (int x = t.x; x <= t.z; x++)

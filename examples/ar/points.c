@@ -1,5 +1,7 @@
 #include "points.h"
 
+#include <string.h>
+
 void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s)
 {
         *p = (struct points){ .source = s, .device = d, .described = SIZE_MAX };
@@ -8,7 +10,7 @@ void points_open(struct points *p, struct machine *m, struct device *d, const st
         p->count = new_kernel(d, "count_points");
         p->write = new_kernel(d, "write_points");
         p->atlas = new_buffer(m, ATLAS_WORDS * 4, NULL);
-        p->patches = new_buffer(m, s->patch_count * PATCH_WORDS * 4, NULL);
+        p->patches = new_buffer(m, (s->patch_count + 1) * PATCH_WORDS * 4, NULL);
         p->blocks = new_buffer(m, s->block_count * 2, NULL);
         p->places = new_buffer(m, (s->block_count + 1) * 4, NULL);
         p->points = new_buffer(m, s->capacity * 8, NULL);
@@ -29,6 +31,13 @@ void points_close(struct points *p)
         clReleaseMemObject(p->bytes);
 }
 
+/* Frames of the same figure or group often have the same description. */
+static bool same_description(const struct source_frame *a, const struct source_frame *b)
+{
+        return a->patches == b->patches && a->patch_count == b->patch_count &&
+               memcmp(a->atlas, b->atlas, sizeof(a->atlas)) == 0;
+}
+
 /* The source's memory stays, so that nobody waits for these writes. */
 static void send(struct points *p, cl_mem b, size_t size, const void *data)
 {
@@ -40,9 +49,10 @@ void points_run(struct points *p, const struct pictures *pictures, size_t frame)
 {
         const struct source_frame *f = &p->source->frames[frame];
         size_t blocks = blocks_of(f);
-        if (p->described == SIZE_MAX || p->source->frames[p->described].patches != f->patches) {
+        if (p->described == SIZE_MAX || !same_description(&p->source->frames[p->described], f)) {
                 send(p, p->atlas, sizeof(f->atlas), f->atlas);
-                send(p, p->patches, f->patch_count * PATCH_WORDS * 4, f->patches);
+                if (f->patch_count)
+                        send(p, p->patches, f->patch_count * PATCH_WORDS * 4, f->patches);
                 set_buffers(p->map, 0, (cl_mem[]){ p->atlas, p->patches }, 2);
                 set_int(p->map, 2, (int32_t)f->patch_count);
                 set_buffers(p->map, 3, &p->blocks, 1);
