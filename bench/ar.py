@@ -4,7 +4,10 @@ and a link like Wi-Fi 6, 5G or Ethernet; a server with a media device is the oth
 
 The link's rate is limited by tbf. The delay is that of a TCP proxy before the server, since kernels without netem are
 common. The slice is a quota of CPU time (cgroup v1 or v2); without a cgroup the client runs with nice 19. Energy is the
-client's CPU time times WATTS, an assumption, without radio and screen: compare it only with itself."""
+client's CPU time times WATTS, an assumption, without radio and screen: compare it only with energies of other places.
+
+A table has the latency from the camera's picture to the finished one. Bytes, CPU time and energy are the client's for
+each frame."""
 
 import argparse
 import asyncio
@@ -70,7 +73,7 @@ async def serve_delay(round_trip_ms):
 
 @contextlib.contextmanager
 def link(hosts, name):
-    """The two hosts are joined by it."""
+    """Join the two hosts by a link of LINKS, with a proxy that delays."""
     rate, round_trip_ms = LINKS[name]
     for host, device in (("client", "toserver"), ("server", "toclient")):
         subprocess.run([*hosts.inside(host), "tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", rate,
@@ -101,12 +104,12 @@ def row(found, local):
     return f"| {' | '.join(cells)} |"
 
 
-HEAD = ("| place | frames/s | × local | pose to picture, ms | up, kB a frame | down, kB a frame "
-        "| client's CPU, ms a frame | energy, J a frame | of local | pictures |\n" + "|---" * 10 + "|")
+HEAD = ("| place | frames/s | × local | latency, ms | up, kB | down, kB | CPU, ms | energy, J | of local | pictures |\n"
+        + "|---" * 10 + "|")
 
 
 def measure(build, arguments, options):
-    """Prints a table for each link. False: a place gave no figures."""
+    """Prints a table for each link. Returns False if a place gave no figures."""
     complete = True
     with tempfile.TemporaryDirectory() as folder, Slice(arguments.slice) as part, \
             Hosts(["client", "server"], [("client", "server", "10.77.1")]) as hosts:
@@ -134,7 +137,7 @@ def main():
     parser.add_argument("--build", default=str(ROOT / "build/release"))
     parser.add_argument("--slice", type=int, default=25, help="percents of a core that the client has")
     parser.add_argument("--links", default=",".join(LINKS))
-    parser.add_argument("--places", default=PLACES, help="the first one is what others are compared with")
+    parser.add_argument("--places", default=PLACES, help="others are compared with the first one")
     parser.add_argument("--serve-delay", type=float, help=argparse.SUPPRESS)
     arguments, options = parser.parse_known_args()
     if arguments.serve_delay is not None:
