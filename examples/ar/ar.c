@@ -24,7 +24,7 @@ struct options {
         long sort; /* keys to sort and compare; -1: none */
 };
 
-/* The figures of the measured frames. Writing and comparing pictures does not count. */
+/* The figures of the measured frames, without the time that pictures take to be written and compared. */
 struct measure {
         double wall_ms, cpu_ms;
         uint64_t sent, received; /* before the measured frames */
@@ -286,7 +286,7 @@ static FILE *open_file(const char *path, const char *mode)
         return f;
 }
 
-/* The sum of squares of differences; the fourth components are the same. */
+/* Return the sum of squared differences. The fourth components are the same, so they add nothing. */
 static double difference(const uint8_t *a, const uint8_t *b, size_t size)
 {
         double sum = 0;
@@ -315,7 +315,7 @@ static uint64_t read_counter(const char *interface, const char *name)
         return value;
 }
 
-/* Bytes that went and came until now. False: nobody counts them. */
+/* Get the bytes sent and received until now. False: the platform does not count them. */
 static bool traffic(const struct options *o, const struct machine *m, uint64_t *ret_sent,
                     uint64_t *ret_received)
 {
@@ -326,7 +326,7 @@ static bool traffic(const struct options *o, const struct machine *m, uint64_t *
         return true;
 }
 
-/* The peak signal-to-noise ratio in dB. */
+/* Return the peak signal-to-noise ratio in dB. */
 static double psnr(double mean_square)
 {
         return 10 * log10(255.0 * 255.0 / mean_square);
@@ -357,8 +357,8 @@ static void report(const struct options *o, const struct machine *m, struct meas
                 fprintf(out, "}\n");
                 return;
         }
-        fprintf(out, "%s: %.2f frames/s; pose in to picture out: median %.1f ms, longest %.1f ms\n",
-                o->place, n / wall * 1e3, median, most);
+        fprintf(out, "%s: %.2f frames/s; latency: median %.1f ms, longest %.1f ms\n", o->place,
+                n / wall * 1e3, median, most);
         fprintf(out, "client's CPU time %.1f ms a frame", cpu / n);
         if (counted)
                 fprintf(out, "; to servers %.0f bytes a frame, from them %.0f bytes", up, down);
@@ -370,7 +370,7 @@ static void report(const struct options *o, const struct machine *m, struct meas
         fprintf(out, "fingerprint %016llx\n", (unsigned long long)result->print);
 }
 
-/* All that frames need. */
+/* The objects of all frames of a run. */
 struct show {
         struct source source;
         struct track track;
@@ -419,7 +419,7 @@ static void show_close(struct show *s)
         free(s->other);
 }
 
-/* Write and compare a picture. None of it is measured. */
+/* Write and compare a picture, outside of the measured time. */
 static void show_keep(struct show *s)
 {
         s->print = fingerprint(s->print, s->rgba, s->size);

@@ -21,7 +21,7 @@ void codec_close(struct codec *c);
 /* The result is c->layer, for commands of `near`. */
 void codec_run(struct codec *c, cl_mem layer);
 
-/* End the program if a picture did not come. */
+/* End the program if the encoder or the decoder delivered nothing. */
 void codec_check(struct codec *c);
 
 #endif

@@ -1,9 +1,9 @@
 /* Alpha-blended points. The sorted points are projected to squares of pixels, put into lists of the picture's tiles
- * without a change of order, and blended, tile by tile. The result is a layer: colours multiplied by what they
- * cover, and how much of the background shows through. */
+ * without a change of order, and blended, tile by tile. The result is a layer: colours multiplied by their coverage,
+ * and the part of the background that shows through. */
 #include "shared.h"
 
-/* `bytes` and the index list may come from a server: they are never trusted beyond `capacity` points. */
+/* `bytes` and the index list may come from a server, so kernels bound both by `capacity` points. */
 static uint part_start(__global const ulong *bytes, uint unit, uint capacity, uint chunk, uint chunks)
 {
         return (uint)(min(*bytes / unit, (ulong)capacity) * chunk / chunks);
@@ -18,7 +18,7 @@ static int4 project(uint2 point, __constant int *pose)
         if (c[2] < 16)
                 return (int4)(0, 0, 0, 0);
         int focal = pose[POSE_FOCAL], size = clamp((focal * 24 + c[2] - 1) / c[2], 1, TILE);
-        /* Rounded towards minus infinity, so that the middle of the picture is like all of it. */
+        /* Round towards minus infinity: towards 0, the pixels in the middle would get twice as many points. */
         int px = (int)(((long)focal * c[0] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
         int py = (int)(((long)focal * c[1] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
         return (int4)(pose[POSE_WIDTH] / 2 + px - size / 2, pose[POSE_HEIGHT] / 2 + py - size / 2, size,
@@ -35,7 +35,7 @@ static int4 tiles_of(int4 square, __constant int *pose)
         return (int4)(low / TILE, high / TILE);
 }
 
-/* Also counts the entries of each tile, [tile][chunk]. `index` NULL: the points are in order. */
+/* Project the points, and count the entries of each tile, [tile][chunk]. `index` NULL: the points are in order. */
 __kernel void place_squares(__global const uint2 *points, __global const uint *index, __global const ulong *bytes,
                             uint unit, __constant int *pose, __global int4 *squares, __global uint *counts,
                             uint capacity)
@@ -73,7 +73,7 @@ __kernel void list_squares(__global const int4 *squares, __global const ulong *b
 }
 
 /* After list_squares the last place of a tile's chunks is the end of its list. Work-items of a tile share its pixels:
- * one of them has all, or each has one. */
+ * either one of them has all, or each has one. */
 __kernel void blend(__global const int4 *squares, __global const uint *places, uint chunks,
                     __global const uint *lists, __constant int *pose, int opacity, __global uchar4 *layer)
 {
@@ -103,7 +103,7 @@ __kernel void blend(__global const int4 *squares, __global const uint *places, u
                         layer[y * width + x] = convert_uchar4(pixels[(y - top) * wide + x - left] >> 8);
 }
 
-/* The layer over the camera's picture. */
+/* Put the layer over the camera's picture. */
 __kernel void compose(__global const uchar4 *layer, __global const uchar *camera, __global uchar4 *picture)
 {
         int i = get_global_id(0);
@@ -112,7 +112,7 @@ __kernel void compose(__global const uchar4 *layer, __global const uchar *camera
         picture[i] = convert_uchar4_sat((int4)(l.x + behind, l.y + behind, l.z + behind, 255));
 }
 
-/* For a video encoder, which has no fourth component: the colours above, below them what shows through. */
+/* Stack the colours and the fourth component, for a video encoder, which has three components. */
 __kernel void stack_layer(__global const uchar4 *layer, __global uchar4 *stacked)
 {
         int i = get_global_id(0), n = get_global_size(0);

@@ -72,7 +72,7 @@ void feed_close(struct feed *f)
         }
 }
 
-/* The source's memory stays, so that nobody waits for these writes. */
+/* Write without waiting, because the source's memory stays. */
 static void send(struct feed *f, cl_mem b, size_t size, const void *data)
 {
         check(clEnqueueWriteBuffer(f->device->queue, b, CL_FALSE, 0, size, data, 0, NULL, NULL),

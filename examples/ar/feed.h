@@ -30,7 +30,7 @@ void feed_open(struct feed *f, struct machine *m, struct device *device, bool ne
                const struct source *s);
 void feed_close(struct feed *f);
 
-/* Enqueue all that makes the pictures of a frame. Frames are asked for one after the other. */
+/* Enqueue the commands that make the pictures of a frame. A stream's frames come one after the other. */
 void feed_frame(struct feed *f, size_t frame);
 
 /* End the program if a decoder delivered no picture. */

@@ -1,12 +1,12 @@
-/* A figure made of balls, as the pictures of a V-PCC frame: six patches, each the figure as one side of its cube
- * sees it. It takes the place of a decoder where there is no stream. */
+/* A figure made of balls, as the pictures of a V-PCC frame: six patches, each the view of the figure from
+ * one side of its cube. It takes the place of a decoder where there is no stream. */
 #include "shared.h"
 
 /* Centre and radius, in thousandths of the cube's side; the last one is the colour. */
 #define BALLS 12
 static void ball(int i, int time, int *x, int *y, int *z, int *r, int *colour)
 {
-        /* Triangle waves: no two devices compute other sines. */
+        /* Triangle waves, because devices differ in the last bits of a sine. */
         int wave = abs(time % 60 - 30) - 15, slow = abs(time % 120 - 60) - 30;
         int side = i & 1 ? 1 : -1, pair = i / 2;
         *colour = pair;
@@ -43,8 +43,8 @@ static int root(int v)
         return r;
 }
 
-/* The patches are as feed.c has them: 0 to 2 see from the low end of axis 0 to 2, 3 to 5 from the high end. A
- * work-item has a block of 2 x 2 pixels. */
+/* The patches are those of open_figure() in source.c: 0 to 2 see from the low end of axis 0 to 2, 3 to 5 from the
+ * high end. A work-item has a block of 2 x 2 pixels. */
 __kernel void figure(__global uchar *occupancy, __global uchar *geometry, __global uchar *attribute,
                      __constant int *atlas, int time)
 {

@@ -61,7 +61,7 @@ static cl_uint all_devices(cl_platform_id platform, cl_uint count, cl_device_id 
                 found = 0;
         if (found > count)
                 found = count;
-        /* Devices of built-in kernels are not among all. */
+        /* CL_DEVICE_TYPE_ALL leaves out devices of built-in kernels. */
         if (found < count && clGetDeviceIDs(platform, CL_DEVICE_TYPE_CUSTOM, count - found,
                                             ids + found, &custom) != CL_SUCCESS)
                 custom = 0;

@@ -15,7 +15,7 @@ struct device {
         cl_device_type type;
         cl_command_queue queue; /* in order */
         cl_program program; /* our kernels; NULL: a device of built-in kernels, or not built yet */
-        size_t chunks;      /* work-items of kernels that give each one a part of the points */
+        size_t chunks;      /* work-items of kernels in which each has a part of the points */
         size_t parts;       /* work-items that share a tile */
         const char *built_in; /* names of kernels; NULL: none */
         cl_program media;
@@ -36,7 +36,7 @@ __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...
 void check(cl_int err, const char *what);
 void *allocate(size_t count, size_t size);
 
-/* The bytes of a file, and a NUL behind them; the caller frees them. */
+/* Read a file, and put a NUL behind its bytes. The caller frees them. */
 void *read_file(const char *path, size_t *ret_size);
 
 /* Open the first platform with devices whose name contains `wanted`, which may be NULL. */
@@ -47,8 +47,8 @@ void machine_close(struct machine *m);
 void device_build(struct machine *m, struct device *d);
 bool device_computes(const struct device *d);
 
-/* The first or the last device of built-in kernels that has `kernel`: devices of servers come first. Ends the program
- * if there is none. */
+/* Return the first or the last device of built-in kernels that has `kernel`. Devices of servers come first. Ends the
+ * program if there is none. */
 struct device *media_device(struct machine *m, const char *kernel, bool last);
 cl_kernel media_kernel(struct machine *m, struct device *d, const char *name);
 
@@ -61,14 +61,14 @@ void set_int(cl_kernel k, cl_uint index, int32_t value);
 
 void launch(struct device *d, cl_kernel k, size_t global, size_t local);
 void launch_2d(struct device *d, cl_kernel k, size_t width, size_t height);
-/* Blocking. */
+/* Wait for the bytes. */
 void read_buffer(struct device *d, cl_mem b, size_t size, void *data);
 void write_buffer(struct device *d, cl_mem b, size_t size, const void *data);
 
-/* Commands that `d` gets from now on wait for those that `before` has got. */
+/* Later commands of `d` wait for all commands that `before` has now. */
 void device_follow(struct device *d, struct device *before);
 
-/* Bytes to and from all servers of the platform's devices; false: the platform does not count them. */
+/* Get the bytes to and from all servers of the platform's devices. False: the platform does not count them. */
 bool machine_traffic(const struct machine *m, uint64_t *ret_sent, uint64_t *ret_received);
 
 #endif

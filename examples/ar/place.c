@@ -106,7 +106,7 @@ static void send_pose(struct pipeline *l, struct device *d, cl_mem pose)
               "clEnqueueWriteBuffer");
 }
 
-/* From one device to another, through the program's memory. */
+/* Copy bytes from one device to another, through the program's memory. */
 static void carry(struct pipeline *l, struct device *from, cl_mem source, struct device *to,
                   cl_mem target, size_t size)
 {
@@ -127,7 +127,7 @@ static void carry_pictures(struct pipeline *l)
         }
 }
 
-/* Points, and their order, on the other device. */
+/* Compute the points, and their order, on the other device. */
 static void compute_far(struct pipeline *l, size_t frame)
 {
         const struct place *at = l->p.place;
@@ -179,7 +179,7 @@ void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, c
         send_pose(l, near, l->near_pose);
         if (l->uses_far)
                 send_pose(l, far, l->far_pose);
-        /* The own device begins before anything of the others is waited for. */
+        /* The client's own device begins before the host waits for the others. */
         if (!l->uses_far || l->is_split) {
                 feed_frame(&l->near_feed, figure);
                 device_follow(near, l->near_feed.device);

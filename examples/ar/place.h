@@ -1,4 +1,4 @@
-/* Where the parts of a frame are computed: the configurations that are compared, and one frame in one of them. */
+/* Places: which device computes which part of a frame. Computes one frame in one place. */
 #ifndef AR_PLACE_H
 #define AR_PLACE_H
 
@@ -8,13 +8,13 @@
 #include "sort.h"
 #include "track.h"
 
-/* A configuration. Without any of these all is local. */
+/* A place. Without any of these the client's device computes all. */
 struct place {
         const char *name;
         const char *text;
         bool sort; /* another device makes the points, and sorts them: the index list comes back */
         bool host; /* data of other devices goes through the program's memory */
-        bool content; /* only the bytes that mean something travel */
+        bool content; /* only the meaningful bytes of a buffer travel */
         bool points;  /* another device does all but drawing: sorted points come back */
         bool layer;   /* another device draws, too */
         bool encode;  /* the drawn layer comes back as video */
@@ -62,7 +62,7 @@ struct pipeline {
 void pipeline_open(struct pipeline *l, struct machine *m, const struct place_params *p);
 void pipeline_close(struct pipeline *l);
 
-/* Compute a frame for the pose, over the camera's picture, and read it: 4 bytes for each pixel. Blocking. */
+/* Compute a frame for the pose, over the camera's picture, and read it: 4 bytes for each pixel. Waits for it. */
 void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera,
                     uint8_t *ret_rgba);
 

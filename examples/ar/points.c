@@ -38,7 +38,7 @@ static bool same_description(const struct source_frame *a, const struct source_f
                memcmp(a->atlas, b->atlas, sizeof(a->atlas)) == 0;
 }
 
-/* The source's memory stays, so that nobody waits for these writes. */
+/* Write without waiting, because the source's memory stays. */
 static void send(struct points *p, cl_mem b, size_t size, const void *data)
 {
         check(clEnqueueWriteBuffer(p->device->queue, b, CL_FALSE, 0, size, data, 0, NULL, NULL),

@@ -27,7 +27,7 @@ static uint point_at(__global const int *p, __constant int *atlas, int x, int y,
         return at[0] << POINT_BITS * axis[0] | at[1] << POINT_BITS * axis[1] | at[2] << POINT_BITS * axis[2];
 }
 
-/* The points of a pixel, one for each map. Returns how many. */
+/* Compute the points of a pixel, one for each map. Returns how many. */
 static int points_at(__global const uchar *occupancy, __global const uchar *first, __global const uchar *second,
                      __constant int *atlas, __global const int *patch, int x, int y, uint *ret)
 {
@@ -69,7 +69,7 @@ static uint colour_at(__global const uchar *attribute, __constant int *atlas, in
         return (uint)rgb.x | (uint)rgb.y << 8 | (uint)rgb.z << 16;
 }
 
-/* The pixels of a block: left, top, right, bottom. */
+/* Return the pixels of a block: left, top, right, bottom. */
 static int4 pixels_of(__constant int *atlas, int block)
 {
         int side = atlas[ATLAS_BLOCK];

@@ -13,7 +13,7 @@ struct points {
         cl_mem atlas, patches, blocks, places;
         size_t described; /* the frame that these describe; SIZE_MAX: none */
         cl_mem points;    /* 8 bytes each */
-        cl_mem bytes;     /* cl_ulong: how many of them mean something */
+        cl_mem bytes;     /* cl_ulong: how many bytes of `points` are meaningful */
 };
 
 void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s);

@@ -64,7 +64,7 @@ struct pose pose_on_path(const struct view *v, size_t frame)
         return round_pose(v, (const double(*)[3])rows, translation);
 }
 
-/* Gauss with pivots; false: singular. */
+/* Solve by Gaussian elimination with pivots. False: the matrix is singular. */
 static bool solve(double a[8][9])
 {
         for (int c = 0; c < 8; c++) {
@@ -92,7 +92,8 @@ static bool solve(double a[8][9])
 
 bool pose_from_corners(const struct view *v, const double corners[4][2], struct pose *ret)
 {
-        /* The plane of the marker, as wide as 1, to the plane at distance 1 before the camera. */
+        /* Solve for the homography from the marker's plane, where its side is 1, to the plane at distance 1 before the
+         * camera. */
         static const double plane[4][2] = {
                 { -0.5, -0.5 }, { 0.5, -0.5 }, { 0.5, 0.5 }, { -0.5, 0.5 }
         };

@@ -1,4 +1,4 @@
-/* The pose of a camera: the path that ours takes, and the pose that corners of a marker tell. */
+/* A camera's pose: on the path of the example's camera, and from the corners of a marker in its picture. */
 #ifndef AR_POSE_H
 #define AR_POSE_H
 
@@ -20,14 +20,14 @@ struct view {
 int view_focal(const struct view *v);
 int view_marker(const struct view *v); /* its side, in voxels */
 
-/* Where our camera is: a walk around the figure. */
+/* Return the pose of the example's camera, which walks around the figure. */
 struct pose pose_on_path(const struct view *v, size_t frame);
 
-/* From the corners of the marker in the picture, clockwise, the first one beside the white cell. Coordinates count from
- * the middle of the picture. False: no camera sees a square like this. */
+/* Compute the pose from the corners of the marker in the picture, clockwise, the first one beside the white cell.
+ * Coordinates count from the middle of the picture. False: no view of a square has these corners. */
 bool pose_from_corners(const struct view *v, const double corners[4][2], struct pose *ret);
 
-/* How far the farthest of the cube's corners is from where it should be, in pixels. */
+/* Return the largest distance, in pixels, between a corner of the figure's cube in one pose and in the other. */
 double pose_distance(const struct view *v, const struct pose *a, const struct pose *b);
 
 #endif

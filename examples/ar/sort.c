@@ -35,7 +35,7 @@ void sort_close(struct sort *s)
                 clReleaseMemObject(buffers[i]);
 }
 
-/* The pairs in pairs[0] become an index list. */
+/* Sort the pairs in pairs[0] into the index list. */
 static void sort_pairs(struct sort *s)
 {
         for (int shift = 0, from = 0; shift < KEY_BITS; shift += DIGIT, from = !from) {
@@ -70,7 +70,7 @@ void sort_arrange(struct sort *s, cl_mem points)
 
 /* ---- against the host ------------------------------------------------------------------------ */
 
-/* By key, and equal ones by index: a stable sort. */
+/* Compare by key, and equal keys by index, as a stable sort leaves them. */
 static int compare_pairs(const void *a, const void *b)
 {
         const uint32_t *p = a, *q = b;

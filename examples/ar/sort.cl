@@ -13,7 +13,7 @@ static uint chunk_start(__global const ulong *bytes, uint unit, uint chunk, uint
         return (uint)(*bytes / unit * chunk / chunks);
 }
 
-/* Keys of points: far ones are small. `bytes` are those of the points. */
+/* Make the keys of points: far points have small keys. `bytes` are those of the points. */
 __kernel void keys(__global const uint2 *points, __global const ulong *bytes, __constant int *pose,
                    __global uint2 *pairs, __global ulong *index_bytes)
 {
@@ -65,7 +65,7 @@ __kernel void sort_last(__global const uint2 *pairs, __global const ulong *index
         }
 }
 
-/* Points in the order of the index list, for a device that only draws. */
+/* Put the points into the order of the index list, for a device that only draws. */
 __kernel void arrange(__global const uint2 *points, __global const uint *index, __global const ulong *index_bytes,
                       __global uint2 *arranged, __global ulong *arranged_bytes)
 {

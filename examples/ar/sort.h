@@ -10,7 +10,7 @@ struct sort {
         cl_kernel keys, count, move, last, arrange;
         cl_mem pairs[2], histogram;
         cl_mem index;       /* cl_uint for each point */
-        cl_mem index_bytes; /* cl_ulong: how many of them mean something */
+        cl_mem index_bytes; /* cl_ulong: how many bytes of `index` are meaningful */
         cl_mem arranged;    /* points in the order of the index */
         cl_mem arranged_bytes;
 };

@@ -17,7 +17,7 @@ static size_t i420(size_t width, size_t height, size_t sample)
         return (width * height + (width + 1) / 2 * ((height + 1) / 2) * 2) * sample;
 }
 
-/* Six patches of a cube's sides, three in a row. */
+/* The atlas has six patches, one for each side of a cube, three in a row. */
 static void open_figure(struct source *s, size_t voxels)
 {
         int side = (int)voxels;
@@ -74,7 +74,7 @@ static void larger(size_t *most, size_t size)
                 *most = size;
 }
 
-/* Copies an access unit to `*at`, and moves that behind it. */
+/* Copy an access unit to `*at`, and move `*at` behind it. */
 static struct packet take_packet(struct source *s, const uint8_t *stream, struct v3c_range range,
                                  uint8_t **at)
 {

@@ -1,5 +1,5 @@
 /* The frames of a figure: descriptions that the kernels of reconstruction need, and the packets of their pictures. They
- * come from a V-PCC stream, or there is no stream, and a kernel draws the pictures of a figure of balls. */
+ * come from a V-PCC stream. Without one, a kernel draws the pictures of a figure of balls. */
 #ifndef AR_SOURCE_H
 #define AR_SOURCE_H
 
@@ -28,7 +28,7 @@ struct source_frame {
 struct source {
         size_t frame_count;
         struct source_frame *frames;
-        /* The largest of all frames. */
+        /* The largest numbers of all frames. */
         size_t block_count, patch_count, voxels;
         size_t picture_sizes[VIDEOS]; /* bytes */
         size_t packet_size;           /* bytes of a packet; 0: no stream */
@@ -42,7 +42,7 @@ void source_open(struct source *s, const char *path, size_t voxels, size_t capac
 void source_close(struct source *s);
 size_t maps_of(const struct source *s);
 
-/* Blocks of the block map. */
+/* Return the number of blocks of the block map. */
 size_t blocks_of(const struct source_frame *f);
 
 #endif

@@ -78,7 +78,7 @@ cl_mem track_picture(const struct track *t, size_t frame)
         return t->pictures[frame % t->picture_count];
 }
 
-/* The line through the points of a side: a point of it, and its direction. False: too few points. */
+/* Fit a line to the points of a side: a point of it, and its direction. False: there are too few points. */
 static bool fit(const cl_long *s, double point[2], double direction[2])
 {
         double n = (double)s[0];
@@ -95,7 +95,7 @@ static bool fit(const cl_long *s, double point[2], double direction[2])
         return true;
 }
 
-/* Where the lines of two sides meet. */
+/* Intersect the lines of two sides. False: there are too few points, or the lines are nearly parallel. */
 static bool meet(const cl_long *a, const cl_long *b, double ret[2])
 {
         double p[2][2], d[2][2];

@@ -1,5 +1,5 @@
-/* The camera and its marker. A camera's picture is made, in a scene that we know, and a pose is found from it: the
- * corners of the dark square, then its edges, more exact than pixels. Each work-item has a chunk of rows. */
+/* The camera and its marker. Kernels make the camera's picture of a known scene, and find the marker in it: first the
+ * corners of the dark square, then its edges, to a fraction of a pixel. Each work-item has a chunk of rows. */
 #include "shared.h"
 
 #define DARK 75 /* darker pixels are the marker's */
@@ -13,7 +13,8 @@ static uint noise(uint x)
         return x ^ (x >> 16);
 }
 
-/* Brightness where the ray through a point of the picture ends: the marker, its paper, the table, the wall. */
+/* Return the brightness where the ray through a point of the picture ends: on the marker, its paper, the table or the
+ * wall. */
 static float look(__constant int *pose, float marker, float middle, float x, float y)
 {
         float d[3] = { x / pose[POSE_FOCAL], y / pose[POSE_FOCAL], 1.0f }, o[3], ray[3];
@@ -47,14 +48,16 @@ __kernel void camera(__global uchar *picture, __constant int *pose, int marker, 
         picture[y * width + x] = convert_uchar_sat((int)(sum * 0.25f) + grain);
 }
 
-/* Twice the area of the triangle of two corners and a pixel; below 0: the pixel is to the left of the way between. */
+/* Return twice the area of the triangle of two corners and a pixel. Below 0: the pixel is to the left of the line from
+ * the first corner to the second. */
 static int area(__global const int *found, int from, int to, int x, int y)
 {
         int dx = found[2 * to] - found[2 * from], dy = found[2 * to + 1] - found[2 * from + 1];
         return dx * (y - found[2 * from + 1]) - dy * (x - found[2 * from]);
 }
 
-/* The side of the triangle of three corners beyond which a pixel is, and how far. Inside it is below 0. */
+/* Return the side of the triangle of three corners beyond which a pixel is farthest, and how far, as twice an area.
+ * Inside of the triangle the distance is below 0. */
 static int2 beyond(__global const int *found, int x, int y)
 {
         int2 most = (int2)(0, -area(found, 0, 1, x, y));
@@ -72,8 +75,9 @@ static float distance_from(__global const int *found, int corner, int x, int y)
         return sqrt(dx * dx + dy * dy);
 }
 
-/* How far a pixel is from what was found before: 0: from the middle, 1: from the first corner, 2: from both corners
- * together, 3: out of the triangle of three. Each of these is largest at a corner, and not along an edge. */
+/* Return a pixel's distance, which depends on the step. 0: from the middle, 1: from the first corner, 2: from two
+ * corners together, 3: from the triangle of three. In each step the largest distance is at a corner, and not along an
+ * edge. */
 static int score(__global const int *found, int step, int width, int height, int x, int y)
 {
         int dx = x - width / 2, dy = y - height / 2;
@@ -105,7 +109,7 @@ __kernel void find_corner(__global const uchar *picture, int width, int height, 
         best[chunk] = top;
 }
 
-/* `found` gets another corner: clockwise, -1: none. */
+/* Insert the next corner into `found`, which is clockwise. -1: there is none. */
 __kernel void choose_corner(__global const int2 *best, int chunks, int width, int step, __global int *found)
 {
         int2 top = (int2)(-1, -1);
@@ -125,7 +129,7 @@ __kernel void choose_corner(__global const int2 *best, int chunks, int width, in
         found[2 * place + 1] = y;
 }
 
-/* Adds a point of the edge, in sixteenths of a pixel from the first corner, to the sums of the side that it is near. */
+/* Add a point of the edge, in sixteenths of a pixel from the first corner, to the sums of the side that it is near. */
 static void add_point(__global const int *found, long *sums, int x, int y)
 {
         for (int side = 0; side < 4; side++) {
@@ -173,7 +177,8 @@ __kernel void side_sums(__global const uchar *picture, int width, int height, __
                 chunk_sums[chunk * 24 + i] = sums[i];
 }
 
-/* By 24 work-items. marks: 8 corners' coordinates, 4 brightnesses where the white cell would be from each corner. */
+/* Needs 24 work-items. `marks` gets 8 coordinates of corners, and 4 brightnesses: at each corner that of the place
+ * where the white cell may be. */
 __kernel void add_sums(__global const uchar *picture, int width, __global const int *found,
                        __global const long *chunk_sums, int chunks, __global long *sums, __global int *marks)
 {

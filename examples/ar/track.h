@@ -15,14 +15,14 @@ struct track {
         double worst; /* how far a tracked pose was from the camera's true one, in pixels */
 };
 
-/* Makes the pictures, too: `count` of them. */
+/* Also makes `count` pictures. */
 void track_open(struct track *t, struct machine *m, struct device *near, const struct view *v,
                 size_t count);
 void track_close(struct track *t);
 
 cl_mem track_picture(const struct track *t, size_t frame);
 
-/* The pose that the picture of a frame tells. Ends the program if there is no marker in it. */
+/* Find the pose in the picture of a frame. Ends the program if there is no marker in it. */
 struct pose track_run(struct track *t, size_t frame);
 
 #endif

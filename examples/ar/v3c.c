@@ -146,7 +146,8 @@ static bool next_part(const uint8_t *stream, struct v3c_range *rest, unsigned wi
         return true;
 }
 
-/* The V3C parameter set, 8.3.4.1. Only what the videos and the atlas need is kept. */
+/* The V3C parameter set, 8.3.4.1. The parser keeps only the values that the videos and the atlas
+ * need. */
 static int read_profile(const struct parser *p, struct bits *b)
 {
         take(b, 1); /* tier */
@@ -195,7 +196,7 @@ static int read_videos(struct parser *p, struct bits *b)
         uint32_t attribute_bits = take(b, 5) + 1;
         high = flag(b) || high;
         if (occupancy_bits != 8 || geometry_bits != 8 || attribute_bits != 8 || high)
-                return unsupported(p, b, "the samples of a video have not 8 bits");
+                return unsupported(p, b, "the samples of a video do not have 8 bits");
         if (p->bits > BITS_3D_MAX)
                 return unsupported(p, b, "the coordinates have more than 16 bits");
         return 0;
@@ -502,7 +503,7 @@ static int add_frame(struct parser *p, const struct bits *b, struct v3c_range na
                 .bits = p->syntax.bits_3d,
                 .maps = p->map_count,
                 .group = p->group,
-                .key = true, /* until a picture is none */
+                .key = true, /* until one of its pictures is no key */
                 .distinct = p->distinct,
                 .tile = nal,
                 .syntax = p->syntax,
@@ -606,7 +607,7 @@ static int read_sps(struct parser *p, struct video *video, struct v3c_range nal)
         if (b.over)
                 return damaged(p, &b, b.early);
         if (!subsampled || !eight)
-                return unsupported(p, &b, "a video has not 8 bits, or no 4:2:0 subsampling");
+                return unsupported(p, &b, "a video does not have 8 bits, or no 4:2:0 subsampling");
         if (reordered > 0)
                 return unsupported(p, &b,
                                    "a video's pictures come in another order than that of display");

@@ -18,7 +18,7 @@ static void *read_all(struct device *d, cl_mem b, size_t size)
         return bytes;
 }
 
-/* The points of the reference, in the form of the kernel's. Returns how many. */
+/* Compute the points of the reference, in the form that the kernel gives them. Returns how many. */
 static size_t reference_words(const struct points *p, struct device *feeder,
                               const struct pictures *pictures, size_t frame, uint64_t *words)
 {
