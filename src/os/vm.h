@@ -34,8 +34,8 @@ void vm_prefer_large_pages(void *at, size_t size);
 /* Map the pages of a file that take memory before they are read, without a fault for each. */
 void vm_populate(uint64_t at, size_t size);
 
-/* Has this system memory that a process sees twice (vm_map_twice), and faults there that the program serves
- * (os/fault.h)? A call may still fail. */
+/* Return true if this system can map memory twice (vm_map_twice), and lets the program serve faults there (os/fault.h).
+ * A call may still fail. */
 bool vm_can_map_twice(void);
 
 /* Memory of its own file that this process sees twice: at vm_map's address `at`, and at any other

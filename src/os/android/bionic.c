@@ -39,7 +39,7 @@ int bionic_library_info(void *library, int what, void *ret)
 #if __ANDROID_API__ < 28
 ssize_t bionic_random(void *ret, size_t size, unsigned flags)
 {
-        (void)flags; /* bionic's generator is seeded always */
+        (void)flags; /* bionic always seeds its generator */
         arc4random_buf(ret, size);
         return (ssize_t)size;
 }

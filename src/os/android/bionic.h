@@ -1,6 +1,6 @@
-/* Functions of glibc that Android's C library (bionic) does not have, or has only on later versions of Android. Each
- * source of an Android build includes this header first (build.cmake). Their contracts are those of their man pages,
- * except for what is said here. Any thread. */
+/* Functions of glibc that Android's C library (bionic) does not have, or has only on later versions of Android. An
+ * Android build includes this header at the start of each source (CMakeLists.txt). The contracts are those of the
+ * functions' man pages, except where a comment says otherwise. Any thread. */
 #ifndef SPANCL_OS_ANDROID_BIONIC_H
 #define SPANCL_OS_ANDROID_BIONIC_H
 
@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
-/* Android's filter of system calls ends an application that makes a call which its version does not know. The code that
- * tries these does without them. */
+/* Android's filter of system calls ends an application that makes a call which its version does not know. Code that
+ * tries these calls has another way without them. */
 #undef SYS_userfaultfd
 #undef SYS_close_range
 
@@ -33,7 +33,7 @@ char *bionic_current_folder(void);
 int bionic_join_signals(sigset_t *ret, const sigset_t *a, const sigset_t *b);
 #define sigorset bionic_join_signals
 
-/* Returns -1: Android's linker does not tell. */
+/* Returns -1, because Android's linker does not give this information. */
 int bionic_library_info(void *library, int what, void *ret);
 #define RTLD_DI_LINKMAP 2
 #define dlinfo          bionic_library_info
@@ -44,7 +44,7 @@ ssize_t bionic_random(void *ret, size_t size, unsigned flags);
 #endif
 
 #if __ANDROID_API__ < 30
-/* ENOSYS: before Android 11. */
+/* ENOSYS: Android is older than 11. */
 int bionic_memory_file(const char *name, unsigned flags);
 #define memfd_create bionic_memory_file
 #endif

@@ -1,5 +1,5 @@
-/* process/tool.h for Android: an application may not run programs from its own folder, and a phone has no compiler in
- * its system's. */
+/* process/tool.h for Android. An application may not run programs from its own folder, and the system's folders have no
+ * compiler. */
 #include "os/process/tool.h"
 
 int tool_execute(const char *folder, const char *out, char *const *argv)

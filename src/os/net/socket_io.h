@@ -1,5 +1,5 @@
-/* Calls that send and receive bytes of a socket, for os/net/socket.h. They stand in line, since every message passes
- * here. A failed call leaves its reason in errno. None waits. */
+/* Calls that send and receive bytes of a socket, for os/net/socket.h. They are inline, because every message passes
+ * through them. A failed call leaves its reason in errno. No call waits. */
 #ifndef SPANCL_OS_NET_SOCKET_IO_H
 #define SPANCL_OS_NET_SOCKET_IO_H
 
@@ -8,7 +8,7 @@
 #include "os/iovec.h"
 #include "os/net/socket_address.h"
 
-/* Read without taking it out. Returns the number of bytes, 0 at the end, or -1. */
+/* Read bytes without removing them. Returns the number of bytes, 0 at the end, or -1. */
 static inline ssize_t socket_peek(int fd, void *ret, size_t size)
 {
         ssize_t r;

@@ -1,6 +1,6 @@
 /* Functions without a counterpart in this port: memory and descriptors that processes share, faults that a program
- * serves, notes of written pages, watched folders, sets of descriptors. Every call that can fail says so; the
- * caller then takes the way that it takes on an old kernel. */
+ * serves, notes of written pages, watched folders, sets of descriptors. Every call that can fail fails. The caller
+ * then proceeds as on an old kernel of Linux. */
 #include <errno.h>
 
 #include "os/event_set.h"

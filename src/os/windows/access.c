@@ -7,7 +7,7 @@
 
 enum {
         READS = FILE_READ_DATA,
-        /* With these a user can change the content, put another file there, or take further rights. */
+        /* With these rights a user can change the content, put another file in its place, or take further rights. */
         WRITES = FILE_WRITE_DATA | FILE_APPEND_DATA | FILE_WRITE_EA | FILE_WRITE_ATTRIBUTES |
                  FILE_DELETE_CHILD | DELETE | WRITE_DAC | WRITE_OWNER,
 };
@@ -29,14 +29,15 @@ static bool is_own(PSID user)
         return ret;
 }
 
-/* Return true if the user may do everything here anyway. */
+/* Return true if the user has all rights on this host anyway. */
 static bool is_trusted(PSID user)
 {
         return IsWellKnownSid(user, WinLocalSystemSid) ||
                IsWellKnownSid(user, WinBuiltinAdministratorsSid) || is_own(user);
 }
 
-/* The owner's rights, which a list may limit, are those of a user who is judged by itself. */
+/* Return true for the identifier OWNER RIGHTS, by which a list limits the owner. access_judge() checks the owner
+ * itself. */
 static bool is_owner_rights(PSID user)
 {
         static const SID_IDENTIFIER_AUTHORITY creator = SECURITY_CREATOR_SID_AUTHORITY;

@@ -12,8 +12,8 @@ struct access {
         unsigned owner;   /* the last number of the owner's identifier */
 };
 
-/* Judge an owner and a list. NULL as the list gives all users every right, as the system has it. A list that denies a
- * right is taken as if it did not. */
+/* Judge an owner and a list. As in the system, a NULL list gives all users every right. Entries that deny rights do not
+ * count. */
 void access_judge(PSID owner, PACL list, struct access *ret);
 
 /* The same for an open file, which needs READ_CONTROL. False: errno gives the reason. */

@@ -123,7 +123,7 @@ void qsort_r(void *all, size_t count, size_t size,
         qsort_s(all, count, size, compare, &c);
 }
 
-/* free() takes only what malloc() has returned. */
+/* free() takes only memory from malloc(). */
 int posix_memalign(void **ret, size_t alignment, size_t size)
 {
         (void)alignment;

@@ -27,7 +27,8 @@ void condition_wait(struct condition *c, struct lock *l)
         pthread_cond_wait(&c->cond, &l->mutex);
 }
 
-/* By the wall clock, which is the only one of this library's conditions: after a jump the wait is repeated. */
+/* Waits by the wall clock, because conditions of this library know no other. After a jump of that clock the caller
+ * waits again. */
 bool condition_wait_until(struct condition *c, struct lock *l, uint64_t until_ns)
 {
         uint64_t now = clock_now_ns();

@@ -1,5 +1,5 @@
 /* Descriptors: those of the C library for files and pipes, and numbers with a bit of their own for sockets. So one int
- * stands for both, as elsewhere. No state; any thread. */
+ * stands for both, as on Linux. No state; any thread. */
 #ifndef SPANCL_OS_WINDOWS_DESCRIPTOR_H
 #define SPANCL_OS_WINDOWS_DESCRIPTOR_H
 
@@ -18,13 +18,13 @@ int descriptor_error(int winsock_error);
 /* Set errno to the reason of the last failure of the system's other calls. Returns -1. */
 int descriptor_fail_system(void);
 
-/* Return the descriptor of a new socket, whose calls return at once unless `waits`. -1: it is invalid, or can't
- * be used; then it is closed. */
+/* Return the descriptor of a new socket, whose calls return at once unless `waits`. -1: the socket is invalid or can't
+ * be used; this function has closed it. */
 int descriptor_of(SOCKET s, bool waits);
 
 bool descriptor_is_socket(int fd);
 
-/* Return the socket; INVALID_SOCKET: it is none. */
+/* Return the socket of a descriptor. INVALID_SOCKET: the descriptor is no socket. */
 SOCKET descriptor_socket(int fd);
 
 #endif

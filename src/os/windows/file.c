@@ -52,7 +52,7 @@ bool file_real_path(const char *path, char ret[PATH_MAX])
         return n && n < WIDE_MAX && wide_path_text(full, ret, PATH_MAX);
 }
 
-/* Open a file by the C library. All other programs may open it, too, as elsewhere. */
+/* Open a file by the C library. Other programs may open it, too, as on Linux. */
 static int open_at(const char *path, int flags)
 {
         wchar_t wide[WIDE_MAX];
@@ -61,7 +61,7 @@ static int open_at(const char *path, int flags)
                                      : -1;
 }
 
-/* Is the path a link, which the caller does not want? */
+/* Return true if the path is a link, which the caller refuses. */
 static bool refuse_link(const char *path)
 {
         if (!file_is_link(path))
@@ -295,7 +295,7 @@ bool file_sync(int fd)
         return _commit(fd) == 0;
 }
 
-/* Owners are no numbers here. */
+/* Owners have no numbers on Windows. */
 bool file_give(int fd, unsigned user, unsigned group)
 {
         (void)fd, (void)user, (void)group;

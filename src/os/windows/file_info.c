@@ -18,7 +18,7 @@ static uint64_t wall_ns(FILETIME t)
         return all > until_1970 ? (all - until_1970) * 100 : 0;
 }
 
-/* Express the access of other users as a mode of POSIX. A list that can't be read gives them every right. */
+/* Express the access of other users as a mode of POSIX. If the list can't be read, they have every right. */
 static void take_access(HANDLE h, bool folder, struct file_info *ret)
 {
         struct access a = { .foreign = true, .read = true, .write = true };

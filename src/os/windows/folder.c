@@ -188,7 +188,7 @@ int folder_names(const char *path, void (*each)(void *user, const char *name), v
         return entries(path, take_name, &w);
 }
 
-/* The lock is that of a file in the folder. */
+/* Locks a file in the folder, because a folder itself can't be locked. */
 int folder_lock(const char *path, unsigned ms)
 {
         enum { EACH_MS = 10 };

@@ -1,4 +1,4 @@
-/* Other processes are not reached: no memory is shared with any. */
+/* Futexes of this process alone: the port shares no memory with other processes. */
 #include "os/futex.h"
 
 #include <windows.h>

@@ -21,7 +21,7 @@ bool ownership_of_file(int fd, enum ownership *ret, unsigned *ret_user)
 {
         HANDLE h = fd < 0 || descriptor_is_socket(fd) ? INVALID_HANDLE_VALUE
                                                       : (HANDLE)_get_osfhandle(fd);
-        if (h != INVALID_HANDLE_VALUE) /* which would stand for this process */
+        if (h != INVALID_HANDLE_VALUE) /* as a handle -1 means this process */
                 return judge(h, ret, ret_user);
         errno = EBADF;
         return false;

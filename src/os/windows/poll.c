@@ -8,7 +8,7 @@
 
 enum { SMALL = 64 };
 
-/* Collect the sockets. Returns their number; *ret_ready: how many others are ready. */
+/* Collect the sockets and return their number. *ret_ready: the number of other descriptors that are ready. */
 static ULONG collect(struct pollfd *fds, nfds_t count, WSAPOLLFD *ret, int *ret_ready)
 {
         ULONG n = 0;

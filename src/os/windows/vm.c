@@ -33,14 +33,14 @@ int vm_allow(uint64_t at, size_t size, enum vm_access access)
                        : SP_E_NOMEM;
 }
 
-/* The system frees only what was mapped at once, as callers do here. */
+/* The system frees only whole mappings. Callers unmap no parts. */
 void vm_unmap(uint64_t at, size_t size)
 {
         (void)size;
         (void)VirtualFree((void *)(uintptr_t)at, 0, MEM_RELEASE);
 }
 
-/* ---- mappings of files, and what only speeds up ---------------------------------------------- */
+/* ---- mappings of files, and hints ------------------------------------------------------------ */
 
 int vm_map_file(int fd, uint64_t offset, size_t size, uint64_t *ret)
 {

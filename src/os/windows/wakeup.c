@@ -1,4 +1,4 @@
-/* A socket of datagrams on the loopback interface that is connected with itself: it takes nobody else's. */
+/* A socket of datagrams on the loopback interface. It is connected to itself, so it takes no datagrams of others. */
 #include "os/wakeup.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Text and paths between UTF-8 and the system's UTF-16. Absolute paths have the form "/C:/folder/file" outside of this
- * folder, so that they begin with a slash as elsewhere. No state; any thread. */
+ * folder, so that they begin with a slash as on Linux. No state; any thread. */
 #ifndef SPANCL_OS_WINDOWS_WIDE_H
 #define SPANCL_OS_WINDOWS_WIDE_H
 
@@ -9,7 +9,7 @@
 
 enum { WIDE_MAX = 4096 };
 
-/* Convert text: UTF-8, or else of the code page of the system. False, with ENAMETOOLONG: it is too long. */
+/* Convert text in UTF-8, or else in the code page of the system. False, with ENAMETOOLONG: it is too long. */
 bool wide_of(const char *text, wchar_t ret[WIDE_MAX]);
 
 /* Convert a path, also one that begins with a drive letter or has backslashes. */

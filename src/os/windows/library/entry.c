@@ -1,4 +1,5 @@
-/* The entry point of spancl.dll: the library is never unloaded. Its threads may be in the application's callbacks. */
+/* The entry point of spancl.dll. It keeps the library from being unloaded, because threads of the library may be in the
+ * application's callbacks. */
 #include <windows.h>
 
 BOOL WINAPI DllMain(HINSTANCE library, DWORD reason, LPVOID reserved);

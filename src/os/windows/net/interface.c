@@ -1,4 +1,4 @@
-/* The addresses of this host are not read yet: none is known, and no change is noticed. */
+/* This port does not read the addresses of the host yet: it knows none, and notices no change. */
 #include "os/net/interface.h"
 
 unsigned interface_with(const struct ip *ip)

@@ -188,7 +188,8 @@ void socket_end_sending(int fd)
         (void)shutdown(descriptor_socket(fd), SD_SEND);
 }
 
-/* Windows has no pairs: a connection over the loopback interface becomes one, if it is the one that was begun here. */
+/* Windows has no pairs of sockets. A connection over the loopback interface takes their place, if both its ends are of
+ * this call. */
 bool socket_pair_streams(int ret[2])
 {
         struct socket_address at, own, other;
@@ -241,7 +242,7 @@ void socket_limit_sending(int fd, unsigned timeout_ms)
         (void)set(fd, SOL_SOCKET, SO_SNDTIMEO, (int)timeout_ms);
 }
 
-/* The number of probes is the system's: 10. */
+/* The system sends 10 probes. */
 void socket_tune_tcp(int fd, unsigned timeout_ms)
 {
         enum { PROBES = 10 };
@@ -289,7 +290,7 @@ ssize_t socket_receive(int fd, void *ret, size_t size)
         return count_of(recv(descriptor_socket(fd), ret, at_most(size), 0));
 }
 
-/* Convert the first pieces. */
+/* Convert the first pieces, at most PIECES_MAX. */
 static DWORD pieces(const struct iovec *iov, int n, WSABUF ret[PIECES_MAX])
 {
         DWORD count = 0;

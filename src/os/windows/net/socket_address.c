@@ -44,7 +44,7 @@ bool socket_address_text(const struct socket_address *a, char ret_host[SOCKET_HO
         return true;
 }
 
-/* The system's own texts are in its language and in a buffer that threads share. */
+/* The system's own texts are in the user's language, and in a buffer that threads share. */
 static const char *why(int r)
 {
         return r == EAI_MEMORY    ? "out of memory"
@@ -93,7 +93,8 @@ void socket_address_any_ip4(unsigned port, struct socket_address *ret)
         memcpy(&ret->at, &a, sizeof(a));
 }
 
-/* This port has no Unix sockets and no AF_VSOCK: making one of these addresses fails, or makes one of no family. */
+/* This port has no Unix sockets and no AF_VSOCK. The functions for their addresses fail, or make an address without a
+ * family. */
 bool socket_address_of_path(const char *path, struct socket_address *ret)
 {
         (void)path, (void)ret;

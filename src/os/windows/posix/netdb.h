@@ -1,4 +1,4 @@
-/* POSIX's resolver. Winsock's has to be started before. */
+/* POSIX's resolver, by Winsock's. Call descriptor_start() first. */
 #ifndef SPANCL_OS_WINDOWS_POSIX_NETDB_H
 #define SPANCL_OS_WINDOWS_POSIX_NETDB_H
 

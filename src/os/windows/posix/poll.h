@@ -11,7 +11,7 @@ struct pollfd {
 
 typedef unsigned long nfds_t;
 
-/* Wait for events of sockets. Files and pipes are always ready. Negative descriptors are ignored. */
+/* Wait for events of sockets. Files and pipes are always ready. The function ignores negative descriptors. */
 int poll(struct pollfd *fds, nfds_t count, int timeout_ms);
 
 #endif

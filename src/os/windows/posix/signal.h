@@ -1,4 +1,4 @@
-/* Numbers of POSIX's signals that Windows lacks: none is ever sent. */
+/* Numbers of POSIX's signals that Windows lacks and never sends. */
 #ifndef SPANCL_OS_WINDOWS_POSIX_SIGNAL_H
 #define SPANCL_OS_WINDOWS_POSIX_SIGNAL_H
 

@@ -1,11 +1,11 @@
-/* Functions of GNU that the C library of Windows lacks. */
+/* Functions of POSIX and GNU that the C library of Windows lacks. */
 #ifndef SPANCL_OS_WINDOWS_POSIX_STDLIB_H
 #define SPANCL_OS_WINDOWS_POSIX_STDLIB_H
 
 #include_next <stdlib.h>
 
-/* Memory of these two is for free(), so it has the alignment of all memory, 16 bytes, also where `alignment` is
- * more. */
+/* free() takes the memory of these two, so it begins at multiples of 16 bytes like all memory, also where `alignment`
+ * is more. */
 int posix_memalign(void **ret, size_t alignment, size_t size);
 void *aligned_alloc(size_t alignment, size_t size);
 int setenv(const char *name, const char *value, int replace);

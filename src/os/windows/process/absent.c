@@ -1,5 +1,5 @@
-/* Programs that this process starts. The port has none yet: no sources of discovery, compilers of accelerators
- * and media processes. Every call says so. */
+/* Programs that this process starts. The port starts none yet: no sources of discovery, no compilers of
+ * accelerators, no media processes. Every call fails. */
 #include <errno.h>
 
 #include "os/process/child.h"
@@ -19,8 +19,7 @@ int detached_start_socket(char *const argv[], bool quiet, int *ret_fd, int *ret_
         return detached_start(argv, quiet, ret_fd);
 }
 
-/* detached_start_socket returns no number but 0, which has nothing to collect. Another one runs still, as far as this
- * port can know. */
+/* detached_start_socket returns no number but 0, for which there is no program to collect. */
 bool detached_collect(int id)
 {
         return id == 0;

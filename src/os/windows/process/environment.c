@@ -1,5 +1,5 @@
-/* The variables are UTF-16 in the system. Each value that was asked for is kept in UTF-8, so that callers may
- * keep it. */
+/* The system has the variables in UTF-16. This file keeps each value that a caller has asked for in UTF-8, so that the
+ * caller may keep the pointer. */
 #include "os/process/environment.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct value {
 static struct lock lock = LOCK_INIT;
 static struct value *values;
 
-/* Keep the value, if it is a new one. NULL: out of memory. */
+/* Return the kept copy of a value; make one if it is new. NULL: out of memory. */
 static const char *keep(const char *name, const char *text)
 {
         const char *kept = NULL;
@@ -39,7 +39,7 @@ static const char *keep(const char *name, const char *text)
         return kept;
 }
 
-/* Variables of folders that have other names here. */
+/* Return the name that Windows has for a variable of a folder. */
 static const wchar_t *windows_name(const char *name)
 {
         return !strcmp(name, "HOME")              ? L"USERPROFILE"

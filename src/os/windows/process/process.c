@@ -1,4 +1,4 @@
-/* This process. The port has no functions for children: nothing that is built here has any. */
+/* This process. The port has no functions for children, because no part that is built for Windows has children. */
 #include "os/process/process.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ pid_t process_parent(void)
         return 0;
 }
 
-/* Users are no numbers here: each is another than root. */
+/* Users have no numbers on Windows. Each is another user than root. */
 unsigned process_user(void)
 {
         return 1;

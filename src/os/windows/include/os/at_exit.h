@@ -1,10 +1,9 @@
 /* A function that runs when the process exits in order, while its other threads still run. A destructor of a library
- * runs later on Windows: then the system has ended the other threads, which may hold locks. */
+ * runs too late on Windows: the system has ended the other threads by then, and these may have held locks. */
 #ifndef SPANCL_OS_WINDOWS_AT_EXIT_H
 #define SPANCL_OS_WINDOWS_AT_EXIT_H
 
-/* Have `run` called once by the C library of the program: msvcrt or the UCRT. A program that has a C library of its
- * own, linked statically, does not call it. */
+/* Make the program's C library call `run` once: msvcrt or the UCRT. A statically linked C library does not call it. */
 void at_exit_register(void (*run)(void));
 
 /* Begin the definition of such a function. */

@@ -2,7 +2,7 @@
 #ifndef SPANCL_OS_WINDOWS_POSIX_SYS_SOCKET_H
 #define SPANCL_OS_WINDOWS_POSIX_SYS_SOCKET_H
 
-/* poll.h here has this structure with a descriptor. */
+/* posix/poll.h has a structure of this name, with a descriptor. */
 #define pollfd winsock_pollfd
 #include <winsock2.h>
 #include <ws2tcpip.h>

@@ -8,7 +8,7 @@
 #include "os/iovec.h"
 #include "os/net/socket_address.h"
 
-/* Read without taking it out. Returns the number of bytes, 0 at the end, or -1. */
+/* Read bytes without removing them. Returns the number of bytes, 0 at the end, or -1. */
 ssize_t socket_peek(int fd, void *ret, size_t size);
 
 /* Send or receive bytes; also gather them from `n` pieces, or scatter them. Return the number of bytes, 0 at the end,
