@@ -478,7 +478,8 @@ static struct lock global_lock = LOCK_INIT;
 static struct client *global;
 static struct client *abandoned; /* of before a fork */
 static bool exiting;
-/* This thread starts the client's tracers and holds global_lock: LTTng's library makes a file by a child of its own. */
+/* This thread holds global_lock and starts the client's tracers. LTTng's library forks a child meanwhile, which makes
+ * a file. */
 static _Thread_local bool starting_tracers;
 
 static void fork_prepare(void) LOCK_UNCHECKED
@@ -504,7 +505,7 @@ static void fork_parent(void) LOCK_UNCHECKED
  * the application still holds them. */
 static void fork_child(void) LOCK_UNCHECKED
 {
-        if (starting_tracers) /* this child does not come back from LTTng's library */
+        if (starting_tracers) /* this child never returns from LTTng's library */
                 return;
         trace_stop(); /* the file is the parent's */
         profile_stop();

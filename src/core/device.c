@@ -415,7 +415,7 @@ static bool has_svm(struct bytes native)
         return info_u64(native, INFO_DEVICE_SVM, INFO_SVM_NONE) != INFO_SVM_NONE;
 }
 
-/* The client keeps a view of each allocation of unified shared memory (core/memory/view.h). */
+/* Return true if the client offers unified shared memory. It keeps a view of each allocation (core/memory/view.h). */
 static bool has_usm(struct bytes native)
 {
         return has_svm(native) && vm_can_map_twice();

@@ -419,7 +419,7 @@ struct _cl_event {
                 uint64_t stamp;    /* the context's then */
                 bool finish;       /* it stands for all commands of the queue up to it */
                 bool waited;       /* clWaitForEvents has let it pass */
-                bool guessed;      /* the program has not asked for it (core/command/prefetch.h) */
+                bool guessed;      /* of a read ahead, which the program did not enqueue */
         } ahead;                   /* core/command/ahead.h */
 };
 

@@ -27,20 +27,20 @@ enum {
 struct guess {
         uint64_t behind;    /* the commands before it (prefetch.behind) */
         cl_mem root;        /* not held: valid only if it is still an object with the id `id` */
-        uint64_t id;        /* 0: there is no such read */
+        uint64_t id;        /* 0: the entry is free */
         struct range bytes; /* in the root */
         unsigned repeats;
 };
 
 /* A read that was sent ahead. */
 struct read {
-        cl_event event; /* held; NULL: there is none */
+        cl_event event; /* held; NULL: the entry is free */
         uint64_t id;    /* of the event */
         struct guess *guess;
         uint64_t root;
         struct range range;
         bool taken;   /* a call of the program waits for it */
-        bool dropped; /* the program will not get it; the bytes may still come */
+        bool dropped; /* the program does not get it; the bytes may still arrive */
         uint8_t bytes[SMALL];
 };
 
@@ -49,7 +49,7 @@ struct prefetch {
          * behind a read. */
         uint64_t behind;
         bool reading;    /* the newest command was a read of a buffer */
-        uint64_t before; /* the step's commands have larger ids */
+        uint64_t before; /* all commands of the step have larger ids */
         uint64_t newest; /* id of the last read that was sent ahead */
         struct guess guesses[GUESSES];
         unsigned next; /* the guess that is replaced next */
@@ -86,8 +86,8 @@ static bool range_is(struct range a, struct range b)
         return a.begin == b.begin && a.end == b.end;
 }
 
-/* Does the program's read wait for what it has to come with? A read that does not block, behind commands that are
- * still to run, costs no wait: the next wait is for both. */
+/* Return true if the program waits for this read alone. A read that does not block, behind commands that are still to
+ * run, costs no round trip of its own: the next wait is for both. */
 static bool is_waited_for(const struct enqueue *q)
 {
         const struct _cl_command_queue *queue = q->queue;
@@ -95,7 +95,7 @@ static bool is_waited_for(const struct enqueue *q)
                (!queue->failed && queue->last_event <= queue->completed);
 }
 
-/* The program makes this read now. */
+/* Count a read that the program makes now. */
 static void learn(struct prefetch *p, cl_mem root, struct range bytes) REQUIRES(client_held)
 {
         for (size_t i = 0; i < GUESSES; i++) {
@@ -111,15 +111,16 @@ static void learn(struct prefetch *p, cl_mem root, struct range bytes) REQUIRES(
 
 /* ---- which bytes may be read ahead ---------------------------------------------------------- */
 
-/* Can only commands change the bytes? */
+/* Return true if only commands can change the buffer's bytes. */
 static bool is_plain(const struct _cl_mem *root)
 {
         return !mem_is_image(root) && !mem_is_pipe(root) && !root->host_ptr && !root->chunk &&
                !root->usm.type && !root->view && !root->content && list_empty(&root->mappings);
 }
 
-/* Do all writers of the bytes come before a command of the queue that has this id? All that the queue would have
- * to wait for it has waited for. *ret_newest: the newest of them. */
+/* Return true if all writers of the bytes come before the queue's command with this id, and the queue has waited for
+ * those in other queues. False, too, if the bytes are stale in the queue's domain. *ret_newest: the id of the newest
+ * writer, 0 if there is none. */
 static bool is_behind_writers(const struct _cl_command_queue *q, const struct _cl_mem *root,
                               struct range bytes, uint64_t id, uint64_t *ret_newest)
         REQUIRES(client_held)
@@ -143,8 +144,8 @@ static bool is_behind_writers(const struct _cl_command_queue *q, const struct _c
         return true;
 }
 
-/* The buffer, if the step has written the bytes, and they can be read right behind the queue's newest command. Else
- * NULL. */
+/* Return the guess's buffer if the step has written the bytes, and a read right behind the queue's newest command gets
+ * them. Else NULL. */
 static cl_mem readable(const struct prefetch *p, cl_command_queue q, const struct guess *g)
         REQUIRES(client_held)
 {
@@ -166,7 +167,7 @@ static void let_go(struct read *r) REQUIRES(client_held)
                 event_unhold(e);
 }
 
-/* Bytes may still come to the memory of reads that were dropped. */
+/* Return an entry whose memory expects no bytes. Those of a dropped read may still arrive. NULL: there is none. */
 static struct read *unused_read(struct prefetch *p) REQUIRES(client_held)
 {
         for (size_t i = 0; i < READS; i++) {
@@ -179,7 +180,7 @@ static struct read *unused_read(struct prefetch *p) REQUIRES(client_held)
         return NULL;
 }
 
-/* The program goes on without the reads: its habits are others. */
+/* The program has enqueued another command than the reads, so the guesses were wrong. */
 static void drop_all(struct prefetch *p) REQUIRES(client_held)
 {
         for (size_t i = 0; i < READS; i++) {
@@ -191,7 +192,7 @@ static void drop_all(struct prefetch *p) REQUIRES(client_held)
         }
 }
 
-/* All commands whose order matters are in the queue. SP_E_NOMEM, SP_E_GONE. */
+/* Send a read behind all commands of the queue. SP_E_NOMEM, SP_E_GONE. */
 static int send_read(cl_command_queue q, cl_mem root, struct guess *g, struct read *r)
         REQUIRES(client_held)
 {
@@ -227,7 +228,7 @@ static int send_read(cl_command_queue q, cl_mem root, struct guess *g, struct re
         return 0;
 }
 
-/* The read that follows these commands most likely, and its buffer. NULL: none. */
+/* Return the first guess that has followed these commands often enough, and its buffer. NULL: there is none. */
 static struct guess *next_guess(struct prefetch *p, cl_command_queue q, uint64_t behind,
                                 cl_mem *ret_root) REQUIRES(client_held)
 {
@@ -240,7 +241,8 @@ static struct guess *next_guess(struct prefetch *p, cl_command_queue q, uint64_t
         return NULL;
 }
 
-/* A read that can't be sent ahead is no error: the program sends it itself. */
+/* Send the reads that have followed these commands. A failure is no error, because the program enqueues its reads
+ * itself. */
 static void send_reads(struct prefetch *p, cl_command_queue q) REQUIRES(client_held)
 {
         struct server *s = q->device->server;
@@ -283,7 +285,7 @@ void prefetch_stop(struct prefetch *p)
 
 /* ---- the program's reads -------------------------------------------------------------------- */
 
-/* The read ahead that has the bytes of a read which the program makes now. NULL: none. */
+/* Return the read ahead with the bytes of a read that the program makes now. NULL: there is none. */
 static struct read *find(struct prefetch *p, cl_command_queue q, const struct _cl_mem *root,
                          struct range bytes) REQUIRES(client_held)
 {
@@ -300,7 +302,7 @@ static struct read *find(struct prefetch *p, cl_command_queue q, const struct _c
         return NULL;
 }
 
-/* Is all of the wait list complete when read r is? */
+/* Return true if the events of the wait list are complete when read r is. */
 static bool waits_come_before(const struct read *r, const cl_event *waits, cl_uint count)
         REQUIRES(client_held)
 {
@@ -321,7 +323,7 @@ static bool are_complete(const cl_event *waits, cl_uint count) REQUIRES(client_h
         return true;
 }
 
-/* An event of the application, complete. SP_E_NOMEM. */
+/* Make an event for the application, which is complete. SP_E_NOMEM. */
 static int complete_event(const struct enqueue *q, cl_event *ret) REQUIRES(client_held)
 {
         uint64_t id = client_new_id(q->queue->context->client, OBJECT_EVENT);
@@ -343,7 +345,7 @@ static void wait_for(cl_event e, uint64_t size) REQUIRES(client_held)
         views_waited(e->context);
 }
 
-/* The result of a read for which the program has waited. */
+/* Return the result of a read for which the program has waited. */
 static cl_int waited_status(const struct read *r, const cl_event *waits, cl_uint count)
         REQUIRES(client_held)
 {
@@ -357,14 +359,15 @@ static cl_int waited_status(const struct read *r, const cl_event *waits, cl_uint
                        : CL_DEVICE_NOT_AVAILABLE;
 }
 
-/* Releases the lock. Callbacks of the program may then release the events of the wait list. */
+/* Wait for the read and the wait list. Releases the lock meanwhile, so callbacks of the program may release the
+ * events: hold them. */
 static void wait_for_all(const struct read *r, const cl_event *waits, cl_uint count)
         REQUIRES(client_held)
 {
         for (cl_uint i = 0; i < count; i++)
                 event_hold(waits[i]);
         wait_for(r->event, r->range.end - r->range.begin);
-        /* Mostly the read's end has told of them. */
+        /* In most cases the completion of the read implies theirs. */
         for (cl_uint i = 0; i < count; i++)
                 if (event_watch(waits[i]) == 0)
                         wait_for(waits[i], 0);
@@ -376,9 +379,9 @@ static void unhold_all(const cl_event *waits, cl_uint count) REQUIRES(client_hel
                 event_unhold(waits[i]);
 }
 
-/* Give the program the bytes of r. False: they did not come, or the wait list was not only successful. True: *ret is
- * the result of the call. It is so after each wait, because callbacks of the program may have released the buffer and
- * the queue meanwhile. */
+/* Give the program the bytes of r. False: the client has not waited, and the read or the wait list is not complete or
+ * has failed. True: *ret is the result of the call. After a wait the result is always true, because callbacks of the
+ * program may have released the buffer and the queue meanwhile. */
 static bool give(const struct enqueue *q, const cl_event *waits, struct read *r, void *to,
                  cl_event *ret_event, cl_int *ret) REQUIRES(client_held)
 {
@@ -418,7 +421,7 @@ bool prefetch_take(const struct enqueue *q, cl_mem mem, size_t offset, size_t si
         client_lock(c);
         cl_mem root = mem_root(mem);
         struct range bytes = mem_range(mem, offset, size);
-        /* The times of an event would be those of another command. */
+        /* An event would have the times of another command. */
         bool timed = q->ret_event && queue->properties & CL_QUEUE_PROFILING_ENABLE;
         bool small = size <= SMALL && borrowed == 0 && !timed;
         struct read *r = small ? find(p, queue, root, bytes) : NULL;

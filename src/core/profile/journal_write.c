@@ -130,7 +130,7 @@ static void put_move(struct client *c, struct timeline *out, const struct journa
         unsigned from = host ? 0 : (unsigned)m->from;
         uint64_t row = JOURNAL_MOVES_FROM + (host ? 0 : from + 1) * QUEUE_ROWS_LAYERS + layer;
         char text[300];
-        /* The source comes first: viewers take the end of an arrow only behind its begin, and both have the same times. */
+        /* The source comes first, because both have the same times: viewers take an arrow's end only behind its begin. */
         if (!host) {
                 unsigned here = JOURNAL_LINKS + from;
                 uint64_t source = JOURNAL_MOVES_TO + (uint64_t)m->to * QUEUE_ROWS_LAYERS + layer;

@@ -27,8 +27,8 @@ static bool is_older(const struct trace_server *s, uint64_t begin_ns)
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-/* Does the arrow of a record's command begin here? Commands of migrations, and all of an observer's, have no call. A
- * command may be submitted again. */
+/* Return true if the arrow of a record's command begins here. Commands of migrations, and all of an observer's, have no
+ * call. A server may submit a command again. */
 static bool begins(struct trace_server *s, const struct trace_record *r)
 {
         uint64_t *newest = &s->begun[r->value % TRACE_SERVER_BEGUN];
