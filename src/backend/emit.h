@@ -36,7 +36,7 @@ static inline void emit_str(struct emit *e, uint32_t key, const char *text)
         emit_data(e, key, text, strlen(text) + 1);
 }
 
-/* A list of cl_name_version. The bytes behind each name become 0, because Intel's driver leaves old
+/* Put a list of cl_name_version. The bytes behind each name become 0, because Intel's driver leaves old
  * bytes of its memory there. Clients compare descriptions, and must not see that memory. */
 static inline void emit_name_versions(struct emit *e, uint32_t key, void *data, size_t size)
 {

@@ -5,7 +5,7 @@
 #include "backend/native/svm.h"
 #include "base/log.h"
 
-/* The names begin so because headers of Windows have UINT, ULONG and SIZE. */
+/* The names have a prefix, because headers of Windows define UINT, ULONG and SIZE. */
 enum kind { IS_UINT, IS_ULONG, IS_SIZE, IS_STR, IS_LIST, IS_NAMES, IS_DATA };
 
 static const struct {
