@@ -417,7 +417,7 @@ int engine_handle_upload_offer(void *user, const struct wire_upload_offer *m)
         memset(u->states + u->count, CHUNK_NAMED, count);
         u->count += count;
         if (!e->params.single_threaded && !e->uploads.thread_count && !start_threads(e)) {
-                /* Without a thread nothing is looked up, and the client sends the bytes. */
+                /* Without a thread the server looks no chunk up, and the client sends the bytes. */
                 memset(u->states + m->first, CHUNK_LACKING, count);
                 u->next = u->count;
                 answer(u);
