@@ -28,7 +28,7 @@ static _Atomic(struct ring *) rings[TRACE_THREADS];
 static atomic_uint ring_count;
 static unsigned ring_max = TRACE_THREADS; /* both: trace_limit */
 static uint64_t ring_size = TRACE_RECORDS;
-/* In the space that each thread has from its start: otherwise each record calls __tls_get_addr. */
+/* In the space that each thread has from its start, because otherwise each record calls __tls_get_addr. */
 static _Thread_local struct ring *own __attribute__((tls_model("initial-exec")));
 static _Thread_local bool refused;
 
