@@ -1,6 +1,6 @@
-/* A solver that looks at its residual after each step: conjugate gradient for Poisson's equation on a grid of SIDE by
- * SIDE points, with all scalars on the device. Checks the residual that it has read. Prints one JSON object: the time
- * of a step.
+/* A solver that reads its residual after each step: conjugate gradient for Poisson's equation on a grid of SIDE by
+ * SIDE points, with all scalars on the device. The program checks the last residual, and prints one JSON object with
+ * the time of a step.
  *
  *     bench_cg STEPS [read|finish|norms [SIDE]]
  *
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
                                   NULL, NULL));
         double real = residual(host, side);
         free(host);
-        /* They differ by rounding, the more the smaller the residual is. */
+        /* Both differ by rounding, the more the smaller the residual is. */
         if (!(fabs(sqrt(real) - sqrt((double)got)) < 1e-4 * (double)points)) {
                 fprintf(stderr, "the residual is %g, not %g\n", real, (double)got);
                 return 1;

@@ -102,7 +102,7 @@ def dialler(pid):
 
 
 def kept_port():
-    """A free port that stays free while no server has it: no other socket gets it by chance, since it is below the
+    """A free port that stays free while no server has it. Other sockets do not get it by chance, because it is below the
     range from which the kernel gives ports."""
     low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
