@@ -91,7 +91,7 @@ packages_test="libcmocka-dev clang lld iproute2 nftables python3-yaml dbus avahi
 packages_tls="libipsec-mb-dev"
 # The compilers for other processors, their emulator, and another C library (tests/cross).
 packages_cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user musl-tools"
-# The compiler for Windows, and what runs its programs.
+# The compiler for Windows, and the emulator that runs its programs.
 packages_windows="gcc-mingw-w64-x86-64-posix wine64"
 # The emulator of an accelerator that runs compiled kernels (docs/internals/riscv.md).
 packages_riscv="qemu-system-misc"

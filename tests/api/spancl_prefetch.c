@@ -1,5 +1,5 @@
-/* SPANCL_PREFETCH=1: a program in steps that reads the same small result after each of them does not wait for it a
- * second time, and gets the right one. servers: 1 */
+/* SPANCL_PREFETCH=1: a program in steps reads the same small result after each step. The reads cost no further round
+ * trip, and give the right result. servers: 1 */
 #include <stdbool.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static const char source[] =
         "                *sum += a[i];\n"
         "}\n";
 
-/* Steps with a clFinish and then two reads, of which each would be a wait. Every `other` steps another command writes
- * the result before it is read (0: never). */
+/* Run steps with a clFinish and then two reads, which would each be a wait. Every `other` steps another command writes
+ * the result before the reads (0: never). */
 static void steps(struct api *a, unsigned other, bool events)
 {
         const size_t n = N, one = 1;

@@ -19,7 +19,7 @@ foreach(source IN LISTS sources)
         if(unfit)
                 continue()
         endif()
-        # Windows has no fork, no mappings of POSIX, no temporary folders of these names.
+        # Windows has no fork, no mappings of POSIX and no mkdtemp or mkstemp.
         if(WIN32)
                 file(STRINGS ${source} unfit LIMIT_COUNT 1 REGEX "fork\\(|sys/mman\\.h|mkdtemp|mkstemp")
                 if(unfit)
@@ -68,8 +68,8 @@ if(SPANCL_CROSS_NAME STREQUAL "musl" AND TARGET spancl_static)
         endforeach()
 endif()
 
-# The server for 64-bit Arm with Debian's PoCL for that processor, alone and beside one of this host, and Debian's
-# clinfo with the library. The other clients are programs of SPANCL_HOST_BUILD.
+# Tests of the server for 64-bit Arm with Debian's PoCL for that processor, alone and beside a server of this host, and
+# of the library with Debian's clinfo. The other clients are programs of SPANCL_HOST_BUILD.
 if(SPANCL_CROSS_NAME STREQUAL "aarch64" AND TARGET spancld)
         function(spancl_arm64_test name servers)
                 add_test(NAME aarch64/debian/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cross/with-arm64

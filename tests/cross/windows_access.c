@@ -1,4 +1,4 @@
-/* The rights of other users on Windows: lists in the text that the system has for them, and real files. */
+/* The rights of other users on Windows, by lists in the system's textual form (SDDL), and by real files. */
 #include "os/windows/access.h"
 
 #include <sddl.h>
@@ -70,7 +70,7 @@ static void lists(void)
         CHECK(a.foreign && a.read && a.write);
 }
 
-/* A file of this user's, alone and with rights for everyone. */
+/* Judge a file of this user, first without and then with rights for everyone. */
 static void files(void)
 {
         wchar_t folder[WIDE_MAX], wide[WIDE_MAX];

@@ -1,4 +1,4 @@
-/* Small reads ahead (SPANCL_PREFETCH=1): which reads of a program in steps take no time, and what it sees of them. */
+/* Small reads ahead (SPANCL_PREFETCH=1): repeated reads of a program take no time, and all reads are right. */
 #include "support/check.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "support/setup.h"
 
-enum { STEPS = 8, LEARNT = 3 }; /* from that step on the reads are sent ahead */
+enum { STEPS = 8, LEARNT = 3 }; /* from step LEARNT on the client sends the reads ahead */
 
 static void begin(struct setup *s, uint64_t seed, unsigned servers)
 {
@@ -41,7 +41,8 @@ static uint64_t read_number(struct setup *s, unsigned queue, cl_mem m, size_t at
         return sim_now(s->sim) - begin;
 }
 
-/* Steps until the client sends the read ahead, and the commands of one more. Returns the number that is to be read. */
+/* Run steps until the client sends the read ahead, and the commands of one more. Returns the number that the next read
+ * has to give. */
 static cl_uint steps_until_ahead(struct setup *s)
 {
         cl_uint step = 0;
@@ -93,7 +94,7 @@ TEST(all_reads_of_a_step_come_with_the_step)
         setup_end(&s);
 }
 
-/* Two buffers, of which each step writes and reads the other one. */
+/* Two buffers: the steps write and read them in turn. */
 TEST(the_read_of_the_buffer_that_the_step_wrote_is_sent_ahead)
 {
         struct setup s;
@@ -190,8 +191,8 @@ static void by_kernel(struct setup *s, unsigned queue)
         launch(s, queue);
 }
 
-/* Queue 0 has sent a read ahead. Then the bytes are written, by a queue of the same or of another device, which the
- * program waits for or not. */
+/* The client has sent a read ahead in queue 0. Then a queue of the same or of another device writes the bytes, with or
+ * without a wait of the program. */
 TEST(bytes_that_were_written_meanwhile_are_read_anew)
 {
         static void (*const writers[])(struct setup * s,
@@ -270,7 +271,7 @@ TEST(the_event_of_a_read_that_was_sent_ahead_is_complete)
         uint64_t now = sim_now(s.sim);
         assert_int_equal(command_status(e[0]), CL_COMPLETE);
         assert_int_equal(sim_now(s.sim), now);
-        /* It stands in wait lists of all servers, and other commands go on. */
+        /* Wait lists of all servers take the event, and other commands go on. */
         assert_int_equal(setup_launch(&s, 1, 1, e, &e[1]), CL_SUCCESS);
         assert_int_equal(clWaitForEvents(2, e), CL_SUCCESS);
         setup_check(&s, 0, expected + 1);
@@ -365,7 +366,7 @@ static void CL_CALLBACK release_all(cl_event e, cl_int status, void *user)
         s->buffer = NULL;
 }
 
-/* The blocking read waits for the read ahead. Meanwhile a callback of the launch releases what the call has named. */
+/* The blocking read waits for the read ahead. Meanwhile a callback of the launch releases the objects of the call. */
 TEST(a_callback_may_release_what_a_waiting_read_uses)
 {
         for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -397,7 +398,7 @@ TEST(a_callback_may_release_what_a_waiting_read_uses)
         }
 }
 
-/* A program asks for the times of its reads: they are those of the read that it made. */
+/* The times of a read are those of the command that the program enqueued. */
 TEST(times_of_a_read_are_those_after_it_was_enqueued)
 {
         struct setup s;
@@ -430,7 +431,7 @@ TEST(times_of_a_read_are_those_after_it_was_enqueued)
         setup_end(&s);
 }
 
-/* Nobody takes the bytes: the buffer and the queue end as ever, and later steps are right. */
+/* The program never takes the bytes. The buffer and the queue end as always, and later steps are right. */
 TEST(a_read_that_nobody_asks_for_costs_its_bytes)
 {
         for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -104,7 +104,7 @@ static void rely_on(struct program *p, const struct queue *q)
         }
 }
 
-/* Something between the commands of a step, often a write of bytes that the step reads. */
+/* Enqueue another command between those of a step, often a write of bytes that the step reads. */
 static void disturb(struct program *p, const struct view *v, struct use u)
 {
         static void (*const others[])(struct program *) = { program_do_write,  program_do_fill,

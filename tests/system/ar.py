@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ar.py BUILD [NAME...]: claims about examples/ar (docs/AR.md). Each place of its parts gives the pictures of the
-native run, to the byte, or nearly where video is between. Its sort is the host's.
+"""ar.py BUILD [NAME...]: claims about examples/ar (docs/AR.md). In each place it makes the pictures of the native run:
+the same bytes, or nearly the same where a video comes between. It sorts as the host does.
 Status 77: the example is not built."""
 
 import json
@@ -23,7 +23,7 @@ NO_MEDIA = "no media device has"
 
 
 def figures(done, server=None):
-    """The lines of a run. `server`: its log is told with a failure."""
+    """The lines of a run. A failure shows the log of `server`."""
     assert done.returncode == 0, done.stdout + done.stderr + (server.log_text() if server else "")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -37,7 +37,7 @@ def natively(*arguments):
 
 
 def native_pictures():
-    """Makes the pictures that all others are compared with."""
+    """Makes the native pictures, once. All other runs are compared with them."""
     if not os.path.exists(PICTURES):
         figures(natively(*SMALL, "--raw", PICTURES, "--figures"))
     return PICTURES
@@ -68,7 +68,7 @@ def pictures_are_the_same_over_a_server():
 
 
 def pictures_are_the_same_over_two_servers():
-    """One makes the pictures of a frame, the other one the points."""
+    """One server makes the pictures of a frame, the other one the points."""
     with servers(2) as s:
         same_pictures(s, f"{at(s.ports[0])} {at(s.ports[1])} in-process", ("sort-content", "layer"))
 
@@ -100,7 +100,7 @@ def pictures_come_as_video():
 
 
 def points_of_a_stream_are_those_of_the_reference():
-    """The dancer's, by decoders of HEVC in the process and on a server."""
+    """The points of the dancer, by decoders of HEVC in the process and on a server."""
     with servers(1, "--media=on") as s:
         done = daemon.run([AR, "--stream", STREAM, "--size", "64x64", "--frames", "2", "--warm", "0", "--verify",
                            "--place", "sort-p2p"], f"{at(s.ports[0])} in-process", SPANCL_MEDIA="on")

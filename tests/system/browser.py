@@ -20,7 +20,7 @@ def program():
 
 
 class Page:
-    """One tab. Its methods wait for the browser's answer."""
+    """A tab of the browser. Its methods wait for the browser's answer."""
 
     def __init__(self, address):
         at = urllib.parse.urlsplit(address)

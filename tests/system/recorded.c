@@ -1,8 +1,10 @@
-/* recorded HOW LAUNCHES: programs for claims in system/trace.py. `timed`: a queue with profiling; the program prints
- * the begin and the end of each of so many launches and command buffers. The others are for the flight recorder. The
- * program launches a kernel so many times, says "ready", waits for a line of its input, and launches it once more.
- * `plain`: no more than that; `fails`: then a command fails, because the event that it waits for does; `handles`: it
- * has its own handler of SIGUSR2, which says "handled"; `forks`: then a child is made, which SIGUSR2 ends as ever. */
+/* recorded HOW LAUNCHES: programs for claims in system/trace.py. `timed`: the program runs LAUNCHES launches and
+ * command buffers in a queue with profiling, and prints the begin and the end of each. The others are for the flight
+ * recorder: the program launches a kernel LAUNCHES times, says "ready", waits for a line of its input, and launches it
+ * once more.
+ * `plain`: it does no more than that. `fails`: then a command fails, because the event that it waits for fails.
+ * `handles`: the program has its own handler of SIGUSR2, which says "handled". `forks`: then it makes a child, which
+ * SIGUSR2 ends as always. */
 #include "../api/api.h"
 #include "../api/command_buffer.h"
 

@@ -463,7 +463,7 @@ static int read_overlapping(uint32_t count, struct v3c_fault *ret_fault)
         return r;
 }
 
-/* Otherwise few bytes would keep v3c_blocks() busy for minutes. */
+/* Without this limit a few bytes would keep v3c_blocks() busy for minutes. */
 TEST(patches_that_cover_the_atlas_too_often_are_an_error)
 {
         (void)state;
