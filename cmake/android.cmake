@@ -1,6 +1,6 @@
 # Android, by Google's NDK, whose folder is in the environment variable ANDROID_NDK (docs/ANDROID.md).
 #
-# OpenCL's headers and uthash are not in the NDK. Those of the building host are taken, through links in a folder of the
+# The NDK has neither OpenCL's headers nor uthash. The build takes those of its host, through links in a folder of the
 # build.
 set(ANDROID_ABI arm64-v8a CACHE STRING "arm64-v8a or x86_64")
 set(ANDROID_PLATFORM 26 CACHE STRING "The first level of Android's API on which the library runs")

@@ -1,5 +1,5 @@
-# 64-bit Windows (package gcc-mingw-w64-x86-64-posix; package wine64 runs the programs). Headers that are the same for
-# all systems, OpenCL's and uthash, are taken through links in a folder of the build.
+# 64-bit Windows (package gcc-mingw-w64-x86-64-posix; package wine64 runs the programs). The build takes the headers
+# that are the same for all systems, OpenCL's and uthash, through links in a folder of its own.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
