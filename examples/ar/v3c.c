@@ -657,7 +657,7 @@ static int add_picture(struct parser *p, const struct bits *b, unsigned type, st
 /* Split a video unit into access units. */
 static int read_video(struct parser *p, unsigned type, struct v3c_range rest)
 {
-        struct v3c_range unit = { rest.offset, 0 }, nal;
+        struct v3c_range unit = { rest.offset, 0 }, nal = { 0 };
         bool slices = false, parameters = false, key = false;
         struct bits b = bits_of(p->stream, rest, NULL);
         for (;;) {
