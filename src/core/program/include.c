@@ -641,7 +641,9 @@ static int read_options(struct collection *c, struct buf *others)
                 }
                 if (kind == 'I')
                         continue;
-                r = others->size ? buf_put(others, " ", 1) : 0;
+                /* A backslash at a word's end stands before another space than ' ', which it would take in. */
+                bool open = others->size && others->data[others->size - 1] == '\\';
+                r = others->size ? buf_put(others, open ? "\t" : " ", 1) : 0;
                 if (!r)
                         r = buf_put(others, begin, (size_t)(end - begin));
                 if (r < 0)
