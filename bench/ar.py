@@ -3,8 +3,9 @@
 and a link like Wi-Fi 6, 5G or Ethernet; a server with a media device is the other end. Needs root.
 
 The link's rate is limited by tbf. The delay is that of a TCP proxy before the server, since kernels without netem are
-common. The slice is a quota of CPU time (cgroup v1 or v2); without a cgroup the client runs with nice 19. Energy is the
-client's CPU time times WATTS, an assumption, without radio and screen: compare it only with energies of other places.
+common. The slice is a quota of CPU time (cgroup v1 or v2) on one core, which the client is pinned to; without a cgroup
+the client runs with nice 19. PoCL on the client has one thread, and SpanCL does not spin. Energy is the client's CPU
+time times WATTS, an assumption, without radio and screen: compare it only with energies of other places.
 
 A table has the latency from the camera's picture to the finished one. Bytes, CPU time and energy are the client's for
 each frame."""
@@ -28,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACES = "local,sort-host,sort-p2p,sort-content,points,layer,video"
 LINKS = {"wifi6": ("600mbit", 3), "5g": ("100mbit", 10), "ethernet": ("1gbit", 0.2)}  # rate, round trip in ms
 WATTS = 2.5  # of a core that computes
-PORT, PERIOD_US = 7000, 100000
+PORT, PERIOD_US = 7000, 10000  # short: a slow core is slow at all times
 
 
 class Slice:
@@ -54,7 +55,8 @@ class Slice:
     def command(self):
         if not self.folder:
             return ["nice", "-n", "19"]
-        return ["sh", "-c", f'echo $$ > {self.folder}/cgroup.procs && exec "$@"', "sh"]
+        core = max(os.sched_getaffinity(0))
+        return ["sh", "-c", f'echo $$ > {self.folder}/cgroup.procs && exec taskset -c {core} "$@"', "sh"]
 
     def __enter__(self):
         return self
@@ -87,7 +89,8 @@ def link(hosts, name):
 
 def ar(build, options, where, prefix=(), **more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("SPANCL_")}
-    env.update(OCL_ICD_VENDORS=str(build / "etc/vendors"), SPANCL_SERVERS=where, SPANCL_MEDIA="on", **more)
+    env.update(OCL_ICD_VENDORS=str(build / "etc/vendors"), SPANCL_SERVERS=where, SPANCL_MEDIA="on",
+               POCL_MAX_PTHREAD_COUNT="1", **more)
     done = subprocess.run([*prefix, str(build / "bin/ar"), *options, "--figures"], env=env, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, check=False)
     if done.stderr:
@@ -115,7 +118,7 @@ def measure(build, arguments, options):
             Hosts(["client", "server"], [("client", "server", "10.77.1")]) as hosts:
         pictures = str(Path(folder) / "local.rgba")
         ar(build, [*options, "--raw", pictures], "in-process")
-        hosts.spancld(build, "server", vendors=native_vendors(folder), options=("--media", "on"))
+        hosts.spancld(build, "server", vendors=native_vendors(folder), options=("--media", arguments.media))
         print(f"client: {part.how}; load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
         for name in arguments.links.split(","):
             rate, round_trip_ms = LINKS[name]
@@ -123,7 +126,9 @@ def measure(build, arguments, options):
                 found = ar(build, [*options, "--place", arguments.places, "--compare", pictures, "--link", "toserver"],
                            f"tcp:10.77.1.2:{PORT} in-process", [*part.command(), *hosts.inside("client")])
             print(f"\n{name}: {rate}/s, {round_trip_ms} ms\n\n{HEAD}", flush=True)
-            complete = complete and len(found) == len(arguments.places.split(","))
+            if len(found) != len(arguments.places.split(",")):
+                complete = False
+                print(hosts.servers[0].log_text(), file=sys.stderr)
             for f in found:
                 if f["place"] != "local" and not f["up_bytes"]:
                     print("the client did not use the server", file=sys.stderr)
@@ -136,6 +141,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=str(ROOT / "build/release"))
     parser.add_argument("--slice", type=int, default=25, help="percents of a core that the client has")
+    parser.add_argument("--media", default="on", help="the server's media device, as spancld's option")
     parser.add_argument("--links", default=",".join(LINKS))
     parser.add_argument("--places", default=PLACES, help="others are compared with the first one")
     parser.add_argument("--serve-delay", type=float, help=argparse.SUPPRESS)

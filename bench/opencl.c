@@ -311,6 +311,50 @@ static void bench_transfer(const char *name, size_t size, int full)
         free(back);
 }
 
+static uint8_t *map_all(cl_mem buffer, size_t size, cl_map_flags flags)
+{
+        cl_int err;
+        uint8_t *p =
+                clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, 0, size, 0, NULL, NULL, &err);
+        check(err, "clEnqueueMapBuffer");
+        return p;
+}
+
+static void unmap_all(cl_mem buffer, void *p)
+{
+        check(clEnqueueUnmapMemObject(queue, buffer, p, 0, NULL, NULL), "clEnqueueUnmapMemObject");
+        check(clFinish(queue), "clFinish");
+}
+
+/* The life of a buffer that is mapped once for writing and once for reading. */
+static void bench_map_new(uint8_t *data, size_t size, int count)
+{
+        cl_int err;
+        static struct samples cpu;
+        enum { WARM = 4 };
+        for (int i = 0; i < count + WARM; i++) {
+                pattern(data, size, (uint32_t)i + 99);
+                double begin = now_us(), cpu_begin = cpu_us();
+                cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                               size, NULL, &err);
+                check(err, "clCreateBuffer");
+                uint8_t *p = map_all(buffer, size, CL_MAP_WRITE_INVALIDATE_REGION);
+                memcpy(p, data, size);
+                unmap_all(buffer, p);
+                p = map_all(buffer, size, CL_MAP_READ);
+                if (memcmp(p, data, size) != 0)
+                        die("map_new_16m: other bytes came back");
+                unmap_all(buffer, p);
+                clReleaseMemObject(buffer);
+                if (i < WARM)
+                        continue;
+                samples_add(&samples, now_us() - begin);
+                samples_add(&cpu, cpu_us() - cpu_begin);
+        }
+        samples_print(&samples, "map_new_16m", "us");
+        samples_print(&cpu, "map_new_16m_cpu", "us");
+}
+
 static void bench_map(void)
 {
         cl_int err;
@@ -355,6 +399,7 @@ static void bench_map(void)
         samples_print(&samples, "map_read_16m", "us");
         samples_print(&unmaps, "unmap_written_16m", "us");
         clReleaseMemObject(buffer);
+        bench_map_new(data, size, count);
         free(data);
 }
 

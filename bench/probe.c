@@ -42,7 +42,7 @@ int main(void)
         measure("loop", nothing);
         measure("moment_off", moments);
         measure("span_off", spans);
-        trace_start();
+        trace_start(true);
         measure("moment_on", moments);
         measure("span_on", spans);
         printf("\n}\n");

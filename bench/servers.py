@@ -77,6 +77,14 @@ def is_sensors(pid):
         return False
 
 
+def is_allocator(pid):
+    """Is the process the allocator, which makes device memory that workers share?"""
+    try:
+        return b"--allocator" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def is_janitor(pid):
     """It takes the files of ended sessions away."""
     try:
@@ -87,7 +95,7 @@ def is_janitor(pid):
 
 def children(pid):
     """A server's workers."""
-    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter, is_exporter, is_sensors)
+    others = (is_zygote, is_dialler, is_janitor, is_check, is_meter, is_exporter, is_sensors, is_allocator)
     return [p for p in every_child(pid) if not any(other(p) for other in others)]
 
 

@@ -39,8 +39,9 @@ class Link(Forwarder):
         try:
             while data := a.recv(MIB):
                 free = max(free, time.monotonic()) + len(data) / self.rate
-                if free - time.monotonic() > 0.0005:
-                    time.sleep(free - time.monotonic())
+                ahead = free - time.monotonic()
+                if ahead > 0.0005:
+                    time.sleep(ahead)
                 b.sendall(data)
                 self.sent += len(data) if counts else 0
         except OSError:

@@ -16,3 +16,9 @@ target_link_options(spancl_flags INTERFACE -static)
 add_library(spancl_posix STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/src/os/windows/compatible.c
         ${PROJECT_SOURCE_DIR}/src/os/windows/wide.c ${PROJECT_SOURCE_DIR}/src/os/windows/process/environment.c)
 target_link_libraries(spancl_posix PUBLIC spancl_flags)
+
+# The start of the programs that take paths and other text: as UTF-8.
+function(spancl_windows_program target)
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/os/windows/program/start.c)
+        target_link_options(${target} PRIVATE -municode)
+endfunction()

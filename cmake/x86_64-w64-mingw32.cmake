@@ -6,21 +6,17 @@ set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
 set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
 set(SPANCL_CROSS_NAME windows)
 
-set(CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32 ${CMAKE_BINARY_DIR}/mingw)
+# Debian has no OpenSSL for Windows: CMAKE_PREFIX_PATH may name the folder of one.
+set(CMAKE_FIND_ROOT_PATH /usr/x86_64-w64-mingw32 ${CMAKE_BINARY_DIR}/mingw ${CMAKE_PREFIX_PATH})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_LIBDIR} /usr/x86_64-w64-mingw32/lib/pkgconfig)
 
-set(headers ${CMAKE_BINARY_DIR}/mingw/include)
-file(MAKE_DIRECTORY ${headers})
-foreach(name CL uthash.h utlist.h)
-        if(EXISTS /usr/include/${name} AND NOT EXISTS ${headers}/${name})
-                file(CREATE_LINK /usr/include/${name} ${headers}/${name} SYMBOLIC)
-        endif()
-endforeach()
-set(CMAKE_C_FLAGS_INIT "-idirafter ${headers}")
+include(${CMAKE_CURRENT_LIST_DIR}/host_headers.cmake)
+spancl_host_headers(${CMAKE_BINARY_DIR}/mingw/include)
+set(CMAKE_C_FLAGS_INIT "${SPANCL_HOST_HEADERS}")
 
 # The programs run in an installation of Wine of the build's own.
 find_program(SPANCL_WINE NAMES wine64 wine PATHS /usr/lib/wine)

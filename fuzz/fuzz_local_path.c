@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "daemon/dialler/local_path.h"
-#include "daemon/linux/scratch.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/scratch.h"
+#include "daemon/system/tree.h"
 
 static char base[64], folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 16];
 static int listener, lock;

@@ -1,6 +1,7 @@
 /* Timelines. The first byte chooses. A file as `spancl trace` reads it (cli/trace/file.h): its summaries, its picture,
- * Perfetto's format, and a replay. Or a server's answer to trace_query, which the client or ('O') an observer puts into
- * a timeline: that has to be one that can be read. */
+ * Perfetto's format, and a replay. Or the text of another program ('I') that is added to a timeline. Or a server's
+ * answer to trace_query, which the client or ('O') an observer puts into a timeline: that has to be one that can be
+ * read. */
 #include "fuzz/target.h"
 
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "cli/replay/fit.h"
 #include "cli/replay/what_if.h"
+#include "cli/trace/import.h"
 #include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
@@ -63,6 +65,32 @@ static int read_file(const char *text, size_t size)
         return 0;
 }
 
+/* A timeline with events added is a timeline, to which they can be added again. */
+static void import(struct bytes events)
+{
+        static const char empty[] =
+                "{\"traceEvents\": [{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 9000000, "
+                "\"name\": \"n\"}], \"otherData\": {\"clocks\": [{\"server\": \"gpu1\", \"error_ns\": 5, "
+                "\"offset_ns\": \"-9000\"}]}}";
+        struct import_source s;
+        struct bytes timeline = bytes_str(empty);
+        char *texts[2] = { NULL, NULL };
+        for (int i = 0; i < 2; i++) {
+                size_t size = 0, bad;
+                FILE *file = open_memstream(&texts[i], &size);
+                fuzz_check(import_parse(i ? "gpu1=f" : "f", &s));
+                int r = file ? import_write(file, timeline, &s, &events, 1, &bad) : SP_E_NOMEM;
+                if (file)
+                        fclose(file);
+                if (r < 0)
+                        break;
+                timeline = bytes_of(texts[i], size);
+                fuzz_check(s.error_ns == (i ? 5 : 0) && read_file(texts[i], size) == 0);
+        }
+        free(texts[0]);
+        free(texts[1]);
+}
+
 static void write_answer(struct bytes info, bool observer)
 {
         struct trace_server s = {
@@ -97,6 +125,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 return 0;
         if (*data == 'F')
                 (void)read_file((const char *)data + 1, size - 1);
+        else if (*data == 'I')
+                import(bytes_of(data + 1, size - 1));
         else
                 write_answer(bytes_of(data + 1, size - 1), *data == 'O');
         return 0;

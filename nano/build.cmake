@@ -19,3 +19,17 @@ set_target_properties(spancl_nano PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
 
 add_library(spancl_nano_posix STATIC ${nano_from}/posix/transport.c)
 target_link_libraries(spancl_nano_posix PUBLIC spancl_nano PRIVATE spancl_flags)
+
+# TLS, over the ciphers of mbedTLS.
+find_path(MBEDTLS_INCLUDE mbedtls/chachapoly.h)
+find_library(MBEDTLS_CRYPTO mbedcrypto)
+if(MBEDTLS_INCLUDE AND MBEDTLS_CRYPTO)
+        set(SPANCL_NANO_TLS yes)
+        file(GLOB nano_tls_sources CONFIGURE_DEPENDS ${nano_from}/tls/*.c)
+        add_library(spancl_nano_tls STATIC ${nano_tls_sources})
+        target_include_directories(spancl_nano_tls SYSTEM PUBLIC ${MBEDTLS_INCLUDE})
+        target_link_libraries(spancl_nano_tls PUBLIC spancl_nano ${MBEDTLS_CRYPTO} PRIVATE spancl_flags)
+        target_compile_definitions(spancl_nano_tls INTERFACE HAVE_NANO_TLS)
+        target_compile_options(spancl_nano_tls PRIVATE -ffunction-sections -fdata-sections)
+        set_target_properties(spancl_nano_tls PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+endif()

@@ -119,10 +119,14 @@ static int greet(unsigned lane, uint64_t *ret_next_seq)
         const uint64_t until = nano->link.now_ms + HELLO_MS;
         struct wire_hello_reply m;
         int r = put_hello(&b, lane);
+        const size_t hello = b.size;
         if (!r && !lane && nano->link.generation)
                 r = session_early(nano->session, EARLY_MAX, &b);
+        /* Two pieces: the server hands a connection with TLS on where a record ends. */
         if (!r)
-                r = send_whole(lane, bytes_of(b.data, b.size), until);
+                r = send_whole(lane, bytes_of(b.data, hello), until);
+        if (!r)
+                r = send_whole(lane, bytes_of(b.data + hello, b.size - hello), until);
         if (!r)
                 r = receive_whole(lane, at, HELLO_PREFIX, until);
         const int size = r ? r : hello_size(bytes_of(at, HELLO_PREFIX));

@@ -98,8 +98,8 @@ packages_riscv="qemu-system-misc"
 # The emulator of a machine with soft-RoCE (tests/emulated). Its kernel, Debian's linux-image-amd64, is unpacked, but
 # not installed.
 packages_emulated="qemu-system-x86 busybox-static ibverbs-providers"
-# The compiler and the emulator of a microcontroller (docs/NANO.md).
-packages_nano="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+# The compiler and the emulator of a microcontroller, and the ciphers of its client (docs/NANO.md).
+packages_nano="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm libmbedtls-dev"
 # tests/system/readme.py makes bare systems with these.
 packages_bare="mmdebstrap git"
 packages_thirdparty="clpeak hashcat clblast-utils python3-pyopencl python3-pytest python3-mako piglit clfft-client python3-gpyfft"

@@ -6,7 +6,7 @@
 enum { STATUS_WORDS = 8, RGBA = 2, RATE = 30, QUALITY = 85 };
 
 void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far,
-                struct device *near, size_t width, size_t height)
+                struct device *near, size_t width, size_t height, const struct codec *first)
 {
         char encode[64], decode[64];
         *c = (struct codec){ .far = far, .near = near, .width = width, .height = height };
@@ -26,13 +26,17 @@ void codec_open(struct codec *c, struct machine *m, const char *name, struct dev
         c->packet = new_buffer(m, pixels * 4, NULL);
         c->packet_bytes = new_buffer(m, sizeof(cl_ulong), NULL);
         c->encoded = new_buffer(m, STATUS_WORDS * 4, NULL);
-        c->encoder_stream = new_buffer(m, 4, NULL);
+        c->encoder_stream = first ? first->encoder_stream : new_buffer(m, 4, NULL);
         c->picture = new_buffer(m, pixels * 3 / 2, NULL);
         c->picture_bytes = new_buffer(m, sizeof(cl_ulong), NULL);
         c->decoded = new_buffer(m, STATUS_WORDS * 4, NULL);
-        c->decoder_stream = new_buffer(m, 4, NULL);
+        c->decoder_stream = first ? first->decoder_stream : new_buffer(m, 4, NULL);
         c->rgba = new_buffer(m, pixels * 4, NULL);
         c->layer = new_buffer(m, width * height * 4, NULL);
+        if (first) {
+                check(clRetainMemObject(c->encoder_stream), "clRetainMemObject");
+                check(clRetainMemObject(c->decoder_stream), "clRetainMemObject");
+        }
         if (m->set_content_size)
                 check(m->set_content_size(c->packet, c->packet_bytes),
                       "clSetContentSizeBufferPoCL");

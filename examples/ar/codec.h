@@ -12,10 +12,10 @@ struct codec {
         cl_mem picture, picture_bytes, decoded, decoder_stream, rgba, layer;
 };
 
-/* `name`: h264, hevc, mjpeg. The layer is drawn on `far` and ends on `near`. Ends the program if no media device has
- * the kernels. */
+/* `name`: h264, hevc, mjpeg. The layer is drawn on `far` and ends on `near`. Codecs whose frames alternate share
+ * the encoder and the decoder of the `first` one, or NULL. Ends the program if no media device has the kernels. */
 void codec_open(struct codec *c, struct machine *m, const char *name, struct device *far,
-                struct device *near, size_t width, size_t height);
+                struct device *near, size_t width, size_t height, const struct codec *first);
 void codec_close(struct codec *c);
 
 /* The result is c->layer, for commands of `near`. */

@@ -38,16 +38,16 @@ void draw_run(struct draw *w, cl_mem points, cl_mem index, cl_mem bytes, int uni
         set_buffers(w->place, 0, (cl_mem[]){ points, index, bytes }, 3);
         set_int(w->place, 3, unit);
         set_buffers(w->place, 4, (cl_mem[]){ pose, w->squares, w->places }, 3);
-        launch(d, w->place, d->chunks, 0);
+        launch_chunks(d, w->place);
         scan_run(&w->scan, w->places, w->tiles * d->chunks + 1);
         set_buffers(w->list, 0, (cl_mem[]){ w->squares, bytes }, 2);
         set_int(w->list, 2, unit);
         set_buffers(w->list, 3, (cl_mem[]){ pose, w->places, w->lists }, 3);
-        launch(d, w->list, d->chunks, 0);
+        launch_chunks(d, w->list);
         set_buffers(w->blend, 0, (cl_mem[]){ w->squares, w->places }, 2);
         set_int(w->blend, 2, (int32_t)d->chunks);
         set_buffers(w->blend, 3, (cl_mem[]){ w->lists, pose }, 2);
         set_int(w->blend, 5, opacity);
         set_buffers(w->blend, 6, &w->layer, 1);
-        launch(d, w->blend, w->tiles * d->parts, d->parts);
+        launch(d, w->blend, w->tiles * d->group, d->group);
 }

@@ -17,7 +17,7 @@ static int4 project(uint2 point, __constant int *pose)
                        pose[POSE_TRANSLATION + i];
         if (c[2] < 16)
                 return (int4)(0, 0, 0, 0);
-        int focal = pose[POSE_FOCAL], size = clamp((focal * 24 + c[2] - 1) / c[2], 1, TILE);
+        int focal = pose[POSE_FOCAL], size = clamp((focal * pose[POSE_POINT] + c[2] - 1) / c[2], 1, TILE);
         /* Round towards minus infinity: towards 0, the pixels in the middle would get twice as many points. */
         int px = (int)(((long)focal * c[0] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
         int py = (int)(((long)focal * c[1] + ((long)c[2] << 16)) / c[2]) - (1 << 16);
@@ -25,15 +25,67 @@ static int4 project(uint2 point, __constant int *pose)
                       (int)point.y);
 }
 
-/* The tiles that a square covers: left, top, right, bottom; right < left: none. */
+/* The tiles that a square covers: left, top, right, bottom; right < left: none. In scalars, because with vectors of two
+ * NVIDIA's driver 580 found no tiles. */
 static int4 tiles_of(int4 square, __constant int *pose)
 {
-        int2 low = max(square.xy, 0);
-        int2 high = min(square.xy + square.z - 1, (int2)(pose[POSE_WIDTH] - 1, pose[POSE_HEIGHT] - 1));
-        if (square.z == 0 || high.x < low.x || high.y < low.y)
+        int left = max(square.x, 0), right = min(square.x + square.z, pose[POSE_WIDTH]) - 1;
+        int top = max(square.y, 0), bottom = min(square.y + square.z, pose[POSE_HEIGHT]) - 1;
+        if (square.z == 0 || right < left || bottom < top)
                 return (int4)(0, 0, -1, -1);
-        return (int4)(low / TILE, high / TILE);
+        return (int4)(left / TILE, top / TILE, right / TILE, bottom / TILE);
 }
+
+/* After list_squares the last place of a tile's chunks is the end of its list. */
+static uint list_end(__global const uint *places, uint chunks, int tile)
+{
+        return places[(tile + 1) * chunks - 1];
+}
+
+static uint list_begin(__global const uint *places, uint chunks, int tile)
+{
+        return tile ? places[tile * chunks - 1] : 0;
+}
+
+/* Components of a layer's pixel before the first square, and those of a square, have 16 bits. */
+#define CLEAR (int4)(0, 0, 0, 65535)
+
+static int4 colour_of(int4 square)
+{
+        return (int4)((square.w & 255) * 257, (square.w >> 8 & 255) * 257, (square.w >> 16 & 255) * 257, 0);
+}
+
+static int4 blend_over(int4 old, int4 colour, int opacity)
+{
+        return old + ((colour - old) * opacity >> 8);
+}
+
+/* Put the layer over the camera's picture. */
+__kernel void compose(__global const uchar4 *layer, __global const uchar *camera, __global uchar4 *picture)
+{
+        int i = get_global_id(0);
+        int4 l = convert_int4(layer[i]);
+        int behind = (camera[i] * l.w + 127) / 255;
+        picture[i] = convert_uchar4_sat((int4)(l.x + behind, l.y + behind, l.z + behind, 255));
+}
+
+/* Stack the colours and the fourth component, for a video encoder, which has three components. */
+__kernel void stack_layer(__global const uchar4 *layer, __global uchar4 *stacked)
+{
+        int i = get_global_id(0), n = get_global_size(0);
+        uchar4 l = layer[i];
+        stacked[i] = (uchar4)(l.xyz, 255);
+        stacked[n + i] = (uchar4)(l.w, l.w, l.w, 255);
+}
+
+__kernel void unstack_layer(__global const uchar4 *stacked, __global uchar4 *layer)
+{
+        int i = get_global_id(0), n = get_global_size(0);
+        layer[i] = (uchar4)(stacked[i].xyz, stacked[n + i].y);
+}
+
+#if !WIDE
+/* A work-item projects and lists a chunk of the points. */
 
 /* Project the points, and count the entries of each tile, [tile][chunk]. `index` NULL: the points are in order. */
 __kernel void place_squares(__global const uint2 *points, __global const uint *index, __global const ulong *bytes,
@@ -72,57 +124,28 @@ __kernel void list_squares(__global const int4 *squares, __global const ulong *b
         }
 }
 
-/* After list_squares the last place of a tile's chunks is the end of its list. Work-items of a tile share its pixels:
- * either one of them has all, or each has one. */
+/* A work-item has a tile. */
 __kernel void blend(__global const int4 *squares, __global const uint *places, uint chunks,
                     __global const uint *lists, __constant int *pose, int opacity, __global uchar4 *layer)
 {
-        int tile = get_group_id(0), columns = (pose[POSE_WIDTH] + TILE - 1) / TILE, parts = get_local_size(0);
-        int width = pose[POSE_WIDTH], height = pose[POSE_HEIGHT], rows = TILE * TILE / parts / TILE;
-        int part = get_local_id(0), wide = rows ? TILE : TILE * TILE / parts;
-        rows = max(rows, 1);
-        int left = tile % columns * TILE + part * wide % TILE;
-        int top = tile / columns * TILE + part * wide / TILE * rows;
-        int right = min(left + wide, width), bottom = min(top + rows, height);
-        int4 pixels[TILE * TILE / PARTS]; /* 16 bits a component */
-        for (int i = 0; i < wide * rows; i++)
-                pixels[i] = (int4)(0, 0, 0, 65535);
+        int tile = get_global_id(0), columns = (pose[POSE_WIDTH] + TILE - 1) / TILE, width = pose[POSE_WIDTH];
+        int left = tile % columns * TILE, top = tile / columns * TILE;
+        int right = min(left + TILE, width), bottom = min(top + TILE, pose[POSE_HEIGHT]);
+        int4 pixels[TILE * TILE];
+        for (int i = 0; i < TILE * TILE; i++)
+                pixels[i] = CLEAR;
 
-        uint end = places[(tile + 1) * chunks - 1];
-        for (uint k = tile ? places[tile * chunks - 1] : 0; k < end; k++) {
-                int4 s = squares[lists[k]];
-                int4 colour = (int4)((s.w & 255) * 257, (s.w >> 8 & 255) * 257, (s.w >> 16 & 255) * 257, 0);
+        uint end = list_end(places, chunks, tile);
+        for (uint k = list_begin(places, chunks, tile); k < end; k++) {
+                int4 s = squares[lists[k]], colour = colour_of(s);
                 for (int y = max(s.y, top); y < min(s.y + s.z, bottom); y++)
                         for (int x = max(s.x, left); x < min(s.x + s.z, right); x++) {
-                                int4 old = pixels[(y - top) * wide + x - left];
-                                pixels[(y - top) * wide + x - left] = old + ((colour - old) * opacity >> 8);
+                                int i = (y - top) * TILE + x - left;
+                                pixels[i] = blend_over(pixels[i], colour, opacity);
                         }
         }
         for (int y = top; y < bottom; y++)
                 for (int x = left; x < right; x++)
-                        layer[y * width + x] = convert_uchar4(pixels[(y - top) * wide + x - left] >> 8);
+                        layer[y * width + x] = convert_uchar4(pixels[(y - top) * TILE + x - left] >> 8);
 }
-
-/* Put the layer over the camera's picture. */
-__kernel void compose(__global const uchar4 *layer, __global const uchar *camera, __global uchar4 *picture)
-{
-        int i = get_global_id(0);
-        int4 l = convert_int4(layer[i]);
-        int behind = (camera[i] * l.w + 127) / 255;
-        picture[i] = convert_uchar4_sat((int4)(l.x + behind, l.y + behind, l.z + behind, 255));
-}
-
-/* Stack the colours and the fourth component, for a video encoder, which has three components. */
-__kernel void stack_layer(__global const uchar4 *layer, __global uchar4 *stacked)
-{
-        int i = get_global_id(0), n = get_global_size(0);
-        uchar4 l = layer[i];
-        stacked[i] = (uchar4)(l.xyz, 255);
-        stacked[n + i] = (uchar4)(l.w, l.w, l.w, 255);
-}
-
-__kernel void unstack_layer(__global const uchar4 *stacked, __global uchar4 *layer)
-{
-        int i = get_global_id(0), n = get_global_size(0);
-        layer[i] = (uchar4)(stacked[i].xyz, stacked[n + i].y);
-}
+#endif

@@ -22,11 +22,14 @@ void pictures_free(struct pictures *p)
 
 static void open_decoders(struct feed *f, struct machine *m, bool near)
 {
-        static const char kernel[] = "org.spancl.decode.hevc";
-        f->device = media_device(m, kernel, near);
-        f->decode = media_kernel(m, f->device, kernel);
+        const struct feed *first = f->first;
+        f->device = media_device(m, FEED_DECODER, near);
+        f->decode = media_kernel(m, f->device, FEED_DECODER);
         for (int v = 0; v < VIDEOS; v++) {
-                f->streams[v] = new_buffer(m, 4, NULL);
+                if (first == f)
+                        f->streams[v] = new_buffer(m, 4, NULL);
+                else if (clRetainMemObject(f->streams[v] = first->streams[v]) != CL_SUCCESS)
+                        f->streams[v] = NULL;
                 f->status[v] = new_buffer(m, STATUS_WORDS * 4, NULL);
                 for (size_t i = 0; i < V3C_MAPS_MAX; i++) {
                         f->packets[v][i] = new_buffer(m, f->source->packet_size, NULL);
@@ -36,9 +39,11 @@ static void open_decoders(struct feed *f, struct machine *m, bool near)
 }
 
 void feed_open(struct feed *f, struct machine *m, struct device *device, bool near,
-               const struct source *s)
+               const struct source *s, struct feed *first)
 {
-        *f = (struct feed){ .source = s, .device = device, .next = SIZE_MAX };
+        *f = (struct feed){
+                .source = s, .device = device, .next = SIZE_MAX, .first = first ? first : f
+        };
         pictures_new(m, s, &f->pictures);
         if (s->packet_size) {
                 open_decoders(f, m, near);
@@ -102,7 +107,7 @@ void feed_frame(struct feed *f, size_t frame)
                           (size_t)from->atlas[ATLAS_HEIGHT] / 2);
                 return;
         }
-        bool reset = frame != f->next;
+        bool reset = frame != f->first->next;
         if (reset && !from->key)
                 die("frame %zu: no decoder can start here", frame);
         decode(f, OCCUPANCY, 0, &from->packets[OCCUPANCY][0], f->pictures.occupancy, reset);
@@ -112,7 +117,12 @@ void feed_frame(struct feed *f, size_t frame)
                 decode(f, ATTRIBUTE, i, &from->packets[ATTRIBUTE][i], f->pictures.attribute[i],
                        reset && !i);
         }
-        f->next = frame + 1;
+        f->first->next = frame + 1;
+}
+
+void feed_restart(struct feed *f)
+{
+        f->first->next = SIZE_MAX;
 }
 
 void feed_check(struct feed *f)

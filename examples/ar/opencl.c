@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared.h"
+
 #define TRAFFIC_STATS_POCL 0x4501 /* CL_DEVICE_REMOTE_TRAFFIC_STATS_POCL */
 #define SERVER_IP_POCL     0x4503
 #define SERVER_PORT_POCL   0x4504
@@ -21,10 +23,31 @@ void die(const char *format, ...)
         exit(1);
 }
 
+static _Thread_local struct {
+        bool noted; /* not ended: errors */
+        cl_int first;
+} errors;
+
+void errors_note(void)
+{
+        errors.noted = true;
+        errors.first = CL_SUCCESS;
+}
+
+cl_int errors_noted(void)
+{
+        errors.noted = false;
+        return errors.first;
+}
+
 void check(cl_int err, const char *what)
 {
-        if (err != CL_SUCCESS)
+        if (err == CL_SUCCESS)
+                return;
+        if (!errors.noted)
                 die("%s: error %d", what, err);
+        if (errors.first == CL_SUCCESS)
+                errors.first = err;
 }
 
 void *allocate(size_t count, size_t size)
@@ -87,38 +110,26 @@ static void device_open(struct machine *m, struct device *d)
                       "CL_DEVICE_BUILT_IN_KERNELS");
                 d->built_in = names;
         }
-        bool wide = d->type & CL_DEVICE_TYPE_GPU;
-        d->chunks = wide ? 1024 : 4 * (size_t)units;
-        d->parts = wide ? 64 : 1;
+        bool wide = m->wide || d->type & CL_DEVICE_TYPE_GPU;
+        d->chunks = wide ? 512 : 4 * (size_t)units;
+        d->group = wide ? GROUP : 1;
         d->queue = clCreateCommandQueue(m->context, d->id, 0, &err);
+        check(err, "clCreateCommandQueue");
+        d->read_queue = clCreateCommandQueue(m->context, d->id, 0, &err);
         check(err, "clCreateCommandQueue");
 }
 
-void machine_open(struct machine *m, const char *wanted, const char *kernels)
+/* Open these devices of the machine's platform, in one context. */
+static void machine_take(struct machine *m, const cl_device_id *ids, size_t count)
 {
-        cl_platform_id platforms[16];
-        cl_device_id ids[DEVICES_MAX];
-        cl_uint count = 0;
         cl_int err;
-        *m = (struct machine){ .kernels = kernels };
-        check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs");
-        for (cl_uint i = 0; i < count && i < 16 && !m->device_count; i++) {
-                check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(m->platform_name),
-                                        m->platform_name, NULL),
-                      "CL_PLATFORM_NAME");
-                if (wanted && !strstr(m->platform_name, wanted))
-                        continue;
-                m->platform = platforms[i];
-                m->device_count = all_devices(platforms[i], DEVICES_MAX, ids);
-        }
-        if (!m->device_count)
-                die("no platform with devices");
+        m->device_count = count;
         m->context =
                 clCreateContext((cl_context_properties[]){ CL_CONTEXT_PLATFORM,
                                                            (cl_context_properties)m->platform, 0 },
-                                (cl_uint)m->device_count, ids, NULL, NULL, &err);
+                                (cl_uint)count, ids, NULL, NULL, &err);
         check(err, "clCreateContext");
-        for (size_t i = 0; i < m->device_count; i++) {
+        for (size_t i = 0; i < count; i++) {
                 m->devices[i].id = ids[i];
                 device_open(m, &m->devices[i]);
         }
@@ -126,11 +137,44 @@ void machine_open(struct machine *m, const char *wanted, const char *kernels)
                 clGetExtensionFunctionAddressForPlatform(m->platform, "clSetContentSizeBufferPoCL");
 }
 
+void machine_open(struct machine *m, const char *wanted, const char *kernels, bool wide)
+{
+        cl_platform_id platforms[16];
+        cl_device_id ids[DEVICES_MAX];
+        cl_uint count = 0;
+        size_t device_count = 0;
+        *m = (struct machine){ .kernels = kernels, .wide = wide };
+        check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs");
+        for (cl_uint i = 0; i < count && i < 16 && !device_count; i++) {
+                check(clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(m->platform_name),
+                                        m->platform_name, NULL),
+                      "CL_PLATFORM_NAME");
+                if (wanted && !strstr(m->platform_name, wanted))
+                        continue;
+                m->platform = platforms[i];
+                device_count = all_devices(platforms[i], DEVICES_MAX, ids);
+        }
+        if (!device_count)
+                die("no platform with devices");
+        machine_take(m, ids, device_count);
+}
+
+void machine_open_some(struct machine *m, const struct machine *all, const cl_device_id *ids,
+                       size_t count)
+{
+        *m = (struct machine){ .kernels = all->kernels,
+                               .wide = all->wide,
+                               .platform = all->platform };
+        memcpy(m->platform_name, all->platform_name, sizeof(m->platform_name));
+        machine_take(m, ids, count);
+}
+
 void machine_close(struct machine *m)
 {
         for (size_t i = 0; i < m->device_count; i++) {
                 struct device *d = &m->devices[i];
                 clReleaseCommandQueue(d->queue);
+                clReleaseCommandQueue(d->read_queue);
                 if (d->program)
                         clReleaseProgram(d->program);
                 if (d->media)
@@ -138,6 +182,14 @@ void machine_close(struct machine *m)
                 free((void *)(uintptr_t)d->built_in);
         }
         clReleaseContext(m->context);
+}
+
+void machine_finish(struct machine *m)
+{
+        for (size_t i = 0; i < m->device_count; i++) {
+                check(clFinish(m->devices[i].queue), "clFinish");
+                check(clFinish(m->devices[i].read_queue), "clFinish");
+        }
 }
 
 bool device_computes(const struct device *d)
@@ -158,18 +210,21 @@ static char *read_text(const char *folder, const char *name)
 
 void device_build(struct machine *m, struct device *d)
 {
-        static const char *const files[] = { "scan.cl", "figure.cl", "points.cl",
-                                             "sort.cl", "draw.cl",   "track.cl" };
-        enum { FILES = sizeof(files) / sizeof(files[0]) };
+        static const char *const files[] = { "figure.cl",    "points.cl",    "track.cl",
+                                             "scan.cl",      "sort.cl",      "draw.cl",
+                                             "scan_wide.cl", "sort_wide.cl", "draw_wide.cl" };
+        enum { FILES = sizeof(files) / sizeof(files[0]), WIDE = 3 };
+        bool wide = d->group > 1;
+        cl_uint count = wide ? FILES : FILES - WIDE;
         char *texts[FILES], *options;
         cl_int err;
         if (d->program)
                 return;
         for (size_t i = 0; i < FILES; i++)
                 texts[i] = read_text(m->kernels, files[i]);
-        d->program = clCreateProgramWithSource(m->context, FILES, (const char **)texts, NULL, &err);
+        d->program = clCreateProgramWithSource(m->context, count, (const char **)texts, NULL, &err);
         check(err, "clCreateProgramWithSource");
-        if (asprintf(&options, "-D PARTS=%zu -I %s", d->parts, m->kernels) < 0)
+        if (asprintf(&options, "-D WIDE=%d -I %s", wide, m->kernels) < 0)
                 die("out of memory");
         err = clBuildProgram(d->program, 1, &d->id, options, NULL, NULL);
         if (err == CL_BUILD_PROGRAM_FAILURE) {
@@ -245,17 +300,48 @@ void set_int(cl_kernel k, cl_uint index, int32_t value)
         check(clSetKernelArg(k, index, sizeof(value), &value), "clSetKernelArg");
 }
 
+/* Return where the device's next command puts its event. NULL: nowhere. */
+static cl_event *next_event(struct device *d)
+{
+        struct watch *w = d->watch;
+        if (!w || w->count == sizeof(w->events) / sizeof(w->events[0]))
+                return NULL;
+        w->events[w->count] = NULL;
+        return &w->events[w->count++];
+}
+
+void watch_end(struct watch *w, bool checked)
+{
+        for (size_t i = 0; i < w->count; i++) {
+                cl_int status = CL_COMPLETE;
+                if (checked)
+                        check(clGetEventInfo(w->events[i], CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                             sizeof(status), &status, NULL),
+                              "CL_EVENT_COMMAND_EXECUTION_STATUS");
+                if (status < 0)
+                        check(status, "a command");
+                if (w->events[i])
+                        clReleaseEvent(w->events[i]);
+        }
+        w->count = 0;
+}
+
 void launch(struct device *d, cl_kernel k, size_t global, size_t local)
 {
         check(clEnqueueNDRangeKernel(d->queue, k, 1, NULL, &global, local ? &local : NULL, 0, NULL,
-                                     NULL),
+                                     next_event(d)),
               "clEnqueueNDRangeKernel");
+}
+
+void launch_chunks(struct device *d, cl_kernel k)
+{
+        launch(d, k, d->chunks * d->group, d->group > 1 ? d->group : 0);
 }
 
 void launch_2d(struct device *d, cl_kernel k, size_t width, size_t height)
 {
         check(clEnqueueNDRangeKernel(d->queue, k, 2, NULL, (size_t[]){ width, height }, NULL, 0,
-                                     NULL, NULL),
+                                     NULL, next_event(d)),
               "clEnqueueNDRangeKernel");
 }
 
@@ -271,15 +357,26 @@ void write_buffer(struct device *d, cl_mem b, size_t size, const void *data)
               "clEnqueueWriteBuffer");
 }
 
+void read_behind(struct device *d, cl_event done, cl_mem b, size_t size, void *data)
+{
+        check(clEnqueueReadBuffer(d->read_queue, b, CL_TRUE, 0, size, data, 1, &done, NULL),
+              "clEnqueueReadBuffer");
+}
+
+cl_event device_mark(struct device *d)
+{
+        cl_event done = NULL;
+        check(clEnqueueMarkerWithWaitList(d->queue, 0, NULL, &done), "clEnqueueMarkerWithWaitList");
+        check(clFlush(d->queue), "clFlush");
+        return done;
+}
+
 void device_follow(struct device *d, struct device *before)
 {
-        cl_event done;
         if (d == before)
                 return;
-        check(clEnqueueMarkerWithWaitList(before->queue, 0, NULL, &done),
-              "clEnqueueMarkerWithWaitList");
-        check(clFlush(before->queue), "clFlush");
-        check(clEnqueueBarrierWithWaitList(d->queue, 1, &done, NULL),
+        cl_event done = device_mark(before);
+        check(clEnqueueBarrierWithWaitList(d->queue, 1, &done, next_event(d)),
               "clEnqueueBarrierWithWaitList");
         clReleaseEvent(done);
 }

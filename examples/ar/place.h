@@ -38,13 +38,15 @@ struct place_params {
         const struct source *source;
         struct view view;
         int opacity;
+        int step; /* only each `step`th pixel, in both directions, gives points, which are larger */
         const char *codec;
+        size_t ahead; /* frames that are computed at the same time, from 1 to AHEAD_MAX */
 };
 
-struct pipeline {
-        struct place_params p;
-        struct machine *machine;
-        bool uses_far, is_split; /* split: the points are made on both devices */
+enum { AHEAD_MAX = 8 };
+
+/* The objects of a frame. Frames that are computed at the same time share decoders and encoders. */
+struct slot {
         struct feed near_feed, far_feed;
         struct pictures copies; /* on `far`, with `host` */
         struct points near_points, far_points;
@@ -56,15 +58,36 @@ struct pipeline {
         cl_kernel compose;
         cl_mem picture; /* RGBA, on `near` */
         struct pose pose;
+        cl_mem camera;
+        cl_event sorted, composed;
+        struct watch watch; /* the commands of the client's devices for the frame */
+};
+
+struct pipeline {
+        struct place_params p;
+        struct machine *machine;
+        bool uses_far, is_split; /* split: the points are made on both devices */
+        struct slot slots[AHEAD_MAX];
+        size_t begun, ended; /* frames */
         uint8_t *staging;
 };
 
 void pipeline_open(struct pipeline *l, struct machine *m, const struct place_params *p);
 void pipeline_close(struct pipeline *l);
 
-/* Compute a frame for the pose, over the camera's picture, and read it: 4 bytes for each pixel. Waits for it. */
-void pipeline_frame(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera,
-                    uint8_t *ret_rgba);
+/* Enqueue the commands of a frame for the pose, over the camera's picture. At most `ahead` frames may have begun and
+ * not ended. */
+void pipeline_begin(struct pipeline *l, size_t frame, const struct pose *pose, cl_mem camera);
+
+/* Return the event that is complete when the oldest frame is computed. NULL: pipeline_end() enqueues its last part. */
+cl_event pipeline_next(const struct pipeline *l);
+
+/* Wait for the oldest frame, and read it: 4 bytes for each pixel. */
+void pipeline_end(struct pipeline *l, uint8_t *ret_rgba);
+
+/* Forget the frames that have begun. Their commands may still run. The next frame has to be a key frame of the
+ * stream. */
+void pipeline_restart(struct pipeline *l);
 
 /* End the program if a media device delivered no picture of the last frame. */
 void pipeline_check(struct pipeline *l);

@@ -2,13 +2,16 @@
 
 #include <string.h>
 
-void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s)
+void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s,
+                 int step)
 {
         *p = (struct points){ .source = s, .device = d, .described = SIZE_MAX };
         scan_open(&p->scan, m, d);
         p->map = new_kernel(d, "map_blocks");
         p->count = new_kernel(d, "count_points");
         p->write = new_kernel(d, "write_points");
+        set_int(p->count, 7, step);
+        set_int(p->write, 12, step);
         p->atlas = new_buffer(m, ATLAS_WORDS * 4, NULL);
         p->patches = new_buffer(m, (s->patch_count + 1) * PATCH_WORDS * 4, NULL);
         p->blocks = new_buffer(m, s->block_count * 2, NULL);

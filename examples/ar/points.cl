@@ -1,5 +1,5 @@
-/* Reconstruction: pictures of occupancy, depth and colour, and patches, become points. A work-item has a block of
- * the pictures; the points of a block stand together, in rows. */
+/* Reconstruction: pictures of occupancy, depth and colour, and patches, become points. A work-item has a block of the
+ * pictures; the points of a block stand together, in rows. `step`: only each `step`th pixel gives points. */
 #include "shared.h"
 
 static int sample(__global const uchar *plane, int at, int bits)
@@ -95,13 +95,13 @@ __kernel void map_blocks(__constant int *atlas, __global const int *patches, uin
 /* `blocks` has the number of each block's patch, from 1 on; 0: none. */
 __kernel void count_points(__global const uchar *occupancy, __global const uchar *first,
                            __global const uchar *second, __constant int *atlas, __global const int *patches,
-                           __global const ushort *blocks, __global uint *counts)
+                           __global const ushort *blocks, __global uint *counts, int step)
 {
         int block = get_global_id(0);
         int4 at = pixels_of(atlas, block);
         uint n = 0, patch = blocks[block], two[2];
-        for (int y = at.y; patch && y < at.w; y++)
-                for (int x = at.x; x < at.z; x++)
+        for (int y = at.y; patch && y < at.w; y += step)
+                for (int x = at.x; x < at.z; x += step)
                         n += points_at(occupancy, first, second, atlas, patches + (patch - 1) * PATCH_WORDS, x, y,
                                        two);
         counts[block] = n;
@@ -114,13 +114,13 @@ __kernel void write_points(__global const uchar *occupancy, __global const uchar
                            __global const uchar *second, __constant int *atlas, __global const int *patches,
                            __global const ushort *blocks, __global const uint *places,
                            __global const uchar *attribute, __global const uchar *second_attribute,
-                           __global uint2 *points, __global ulong *bytes, uint capacity)
+                           __global uint2 *points, __global ulong *bytes, uint capacity, int step)
 {
         int block = get_global_id(0);
         int4 at = pixels_of(atlas, block);
         uint place = places[block], patch = blocks[block], two[2];
-        for (int y = at.y; patch && y < at.w; y++)
-                for (int x = at.x; x < at.z; x++) {
+        for (int y = at.y; patch && y < at.w; y += step)
+                for (int x = at.x; x < at.z; x += step) {
                         int n = points_at(occupancy, first, second, atlas, patches + (patch - 1) * PATCH_WORDS, x, y,
                                           two);
                         for (int i = 0; i < n && place < capacity; i++)

@@ -16,7 +16,9 @@ struct points {
         cl_mem bytes;     /* cl_ulong: how many bytes of `points` are meaningful */
 };
 
-void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s);
+/* Only every `step`th pixel of a block, in both directions, gives points. */
+void points_open(struct points *p, struct machine *m, struct device *d, const struct source *s,
+                 int step);
 void points_close(struct points *p);
 void points_run(struct points *p, const struct pictures *pictures, size_t frame);
 

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+enum { POINT_SIDE = 24 };
+
 int view_focal(const struct view *v)
 {
         return v->height * 5 / 4;
@@ -36,7 +38,8 @@ static struct pose round_pose(const struct view *v, const double rows[3][3],
 {
         struct pose p = { .words = { [POSE_FOCAL] = view_focal(v),
                                      [POSE_WIDTH] = v->width,
-                                     [POSE_HEIGHT] = v->height } };
+                                     [POSE_HEIGHT] = v->height,
+                                     [POSE_POINT] = POINT_SIDE } };
         for (int i = 0; i < 3; i++) {
                 for (int k = 0; k < 3; k++)
                         p.words[3 * i + k] = (int32_t)lround(rows[i][k] * 16384);

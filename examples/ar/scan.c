@@ -28,7 +28,7 @@ void scan_run(struct scan *s, cl_mem values, size_t count)
         set_int(s->sums, 1, (int32_t)count);
         set_buffers(s->values, 0, &values, 1);
         set_int(s->values, 1, (int32_t)count);
-        launch(s->device, s->sums, s->chunks, 0);
-        launch(s->device, s->top, 1, 0);
-        launch(s->device, s->values, s->chunks, 0);
+        launch_chunks(s->device, s->sums);
+        launch(s->device, s->top, s->device->group, s->device->group);
+        launch_chunks(s->device, s->values);
 }

@@ -1,11 +1,14 @@
 /* Exclusive prefix sums in place, in three steps: sums of chunks, sums of these, values. The last value becomes the
  * total if the array had a zero there. */
 
+#include "shared.h"
+
 static uint chunk_begin(uint n, uint chunk, uint chunks)
 {
         return (uint)((ulong)n * chunk / chunks);
 }
 
+#if !WIDE
 __kernel void scan_sums(__global const uint *values, uint n, __global uint *sums)
 {
         uint chunk = get_global_id(0), chunks = get_global_size(0), sum = 0;
@@ -35,3 +38,4 @@ __kernel void scan_values(__global uint *values, uint n, __global const uint *su
                 sum += v;
         }
 }
+#endif

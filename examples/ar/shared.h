@@ -9,6 +9,7 @@
 #define POSE_FOCAL       12
 #define POSE_WIDTH       13
 #define POSE_HEIGHT      14
+#define POSE_POINT       15 /* side of a point, in sixteenths of a voxel */
 #define POSE_WORDS       16
 
 /* The pictures of a frame. Samples have 1 or 2 bytes, the low one first; planes of chroma have half the width and
@@ -50,6 +51,9 @@
 #define DIGITS   (1 << DIGIT)
 
 #define TILE 16 /* side of a tile of the picture */
+
+/* Work-items of a work-group of the kernels for GPUs: one for each digit, and for each pixel of a tile. */
+#define GROUP 256
 
 /* The camera's marker: its side is MARKER_SIDE; cells in a row, and the place of the white cell that tells its
  * directions. The figure stands on it. */

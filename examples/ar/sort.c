@@ -47,16 +47,16 @@ static void sort_pairs(struct sort *s)
                         set_buffers(both[i], 3, &s->histogram, 1);
                 }
                 set_buffers(move, 4, last ? &s->index : &s->pairs[!from], 1);
-                launch(s->device, s->count, s->device->chunks, 0);
+                launch_chunks(s->device, s->count);
                 scan_run(&s->scan, s->histogram, DIGITS * s->device->chunks);
-                launch(s->device, move, s->device->chunks, 0);
+                launch_chunks(s->device, move);
         }
 }
 
 void sort_run(struct sort *s, cl_mem points, cl_mem bytes, cl_mem pose)
 {
         set_buffers(s->keys, 0, (cl_mem[]){ points, bytes, pose, s->pairs[0], s->index_bytes }, 5);
-        launch(s->device, s->keys, s->device->chunks, 0);
+        launch_chunks(s->device, s->keys);
         sort_pairs(s);
 }
 
@@ -65,7 +65,7 @@ void sort_arrange(struct sort *s, cl_mem points)
         set_buffers(s->arrange, 0,
                     (cl_mem[]){ points, s->index, s->index_bytes, s->arranged, s->arranged_bytes },
                     5);
-        launch(s->device, s->arrange, s->device->chunks, 0);
+        launch_chunks(s->device, s->arrange);
 }
 
 /* ---- against the host ------------------------------------------------------------------------ */

@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-/* Types of V3C units (ISO/IEC 23090-5, table 5), of atlas NAL units (table 6) and of HEVC's (H.265, table 7-1). */
+#include "v3c_bits.h"
+#include "v3c_tile.h"
+
+/* Types of V3C units (ISO/IEC 23090-5, table 5), and of HEVC's NAL units (H.265, table 7-1). */
 enum { UNIT_VPS, UNIT_ATLAS, UNIT_OCCUPANCY, UNIT_GEOMETRY, UNIT_ATTRIBUTE };
-enum { ATLAS_IRAP = 16, ATLAS_IRAP_LAST = 29, ATLAS_TILE_LAST = 35, ATLAS_ASPS, ATLAS_AFPS };
-enum { ATLAS_ESEI_PREFIX = 45, ATLAS_ESEI_SUFFIX, ATLAS_AAPS };
 enum {
         HEVC_IRAP = 16,
         HEVC_IRAP_LAST = 23,
@@ -15,25 +16,9 @@ enum {
         HEVC_SEI = 39
 };
 
-enum { TILE_P, TILE_I };
-enum { PATCH_INTRA = 0, PATCH_END = 14 };
-
 #define CODEC_HEVC_MAIN10 1
 #define VIDEOS            3
 #define BITS_3D_MAX       16
-#define DETAIL_MAX        64
-
-/* Bits of a part of the stream, the first one being the highest of a byte. A read behind the end gives 0 and sets
- * `over`, so that callers may check once after several reads. An error that follows such a read has the text `early`,
- * because the values that led to it are not in the stream. */
-struct bits {
-        const uint8_t *data;
-        size_t size;   /* bytes */
-        size_t at;     /* bits */
-        size_t offset; /* of `data` in the stream, for messages */
-        const char *early;
-        bool over;
-};
 
 struct video {
         uint32_t width, height; /* of the last sequence parameter set; 0: none in this group */
@@ -60,55 +45,6 @@ struct parser {
         bool distinct;
         struct video videos[VIDEOS];
 };
-
-static int fail(struct v3c_fault *fault, int status, size_t offset, const char *text)
-{
-        if (fault)
-                *fault = (struct v3c_fault){ text, offset };
-        return status;
-}
-
-static struct bits bits_of(const uint8_t *stream, struct v3c_range range, const char *early)
-{
-        return (struct bits){ .data = stream + range.offset,
-                              .size = range.size,
-                              .offset = range.offset,
-                              .early = early };
-}
-
-static uint32_t take(struct bits *b, unsigned count)
-{
-        uint32_t value = 0;
-        if (b->over || count > b->size * 8 - b->at) {
-                b->over = true;
-                return 0;
-        }
-        for (; count > 0; count--, b->at++)
-                value = value << 1 | (b->data[b->at / 8] >> (7 - b->at % 8) & 1u);
-        return value;
-}
-
-static bool flag(struct bits *b)
-{
-        return take(b, 1) != 0;
-}
-
-/* Take an Exp-Golomb code, ue(v). */
-static uint32_t golomb(struct bits *b)
-{
-        unsigned zeros = 0;
-        while (!b->over && zeros <= 31 && !flag(b))
-                zeros++;
-        if (zeros > 31)
-                b->over = true;
-        return b->over ? 0 : (1u << zeros) - 1 + take(b, zeros);
-}
-
-static int bits_fail(struct v3c_fault *fault, const struct bits *b, int status, const char *text)
-{
-        return fail(fault, b->over ? V3C_E_DAMAGED : status, b->offset + b->at / 8,
-                    b->over ? b->early : text);
-}
 
 static int damaged(const struct parser *p, const struct bits *b, const char *text)
 {
@@ -150,18 +86,20 @@ static bool next_part(const uint8_t *stream, struct v3c_range *rest, unsigned wi
  * need. */
 static int read_profile(const struct parser *p, struct bits *b)
 {
-        take(b, 1); /* tier */
-        uint32_t codec = take(b, 7), tools = take(b, 8);
-        take(b, 24);
-        take(b, 24); /* reconstruction profile, reserved bits, largest number of decoders, level */
-        uint32_t subs = take(b, 6), sub_bits = flag(b) ? 64 : 32;
-        bool constraints = flag(b);
+        bits_take(b, 1); /* tier */
+        uint32_t codec = bits_take(b, 7), tools = bits_take(b, 8);
+        bits_take(b, 24);
+        bits_take(
+                b,
+                24); /* reconstruction profile, reserved bits, largest number of decoders, level */
+        uint32_t subs = bits_take(b, 6), sub_bits = bits_flag(b) ? 64 : 32;
+        bool constraints = bits_flag(b);
         for (uint32_t i = 0; i < subs * (sub_bits / 32); i++)
-                take(b, 32);
+                bits_take(b, 32);
         if (constraints) {
-                take(b, 32);
-                for (uint32_t i = take(b, 8); i > 0; i--)
-                        take(b, 8);
+                bits_take(b, 32);
+                for (uint32_t i = bits_take(b, 8); i > 0; i--)
+                        bits_take(b, 8);
         }
         if (codec != CODEC_HEVC_MAIN10)
                 return unsupported(p, b, "the videos are not HEVC");
@@ -172,29 +110,30 @@ static int read_profile(const struct parser *p, struct bits *b)
 
 static int read_videos(struct parser *p, struct bits *b)
 {
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "the stream has an auxiliary video");
-        bool occupancy = flag(b), geometry = flag(b), attribute = flag(b);
+        bool occupancy = bits_flag(b), geometry = bits_flag(b), attribute = bits_flag(b);
         if (!occupancy || !geometry || !attribute)
                 return unsupported(p, b, "the stream lacks one of the three videos");
-        take(b, 8);
-        p->threshold = take(b, 8);
-        uint32_t occupancy_bits = take(b, 5) + 1;
-        bool high = flag(b);
-        take(b, 8);
-        uint32_t geometry_bits = take(b, 5) + 1;
-        high = flag(b) || high;
-        p->bits = take(b, 5) + 1;
-        uint32_t attributes = take(b, 7), type = take(b, 4);
-        take(b, 8);
+        bits_take(b, 8);
+        p->threshold = bits_take(b, 8);
+        uint32_t occupancy_bits = bits_take(b, 5) + 1;
+        bool high = bits_flag(b);
+        bits_take(b, 8);
+        uint32_t geometry_bits = bits_take(b, 5) + 1;
+        high = bits_flag(b) || high;
+        p->bits = bits_take(b, 5) + 1;
+        uint32_t attributes = bits_take(b, 7), type = bits_take(b, 4);
+        bits_take(b, 8);
         if (p->map_count > 1)
-                take(b, 1); /* whether attributes are absolute; they are where depths are */
-        uint32_t dimensions = take(b, 6) + 1, partitions = dimensions > 1 ? take(b, 6) + 1 : 1;
+                bits_take(b, 1); /* whether attributes are absolute; they are where depths are */
+        uint32_t dimensions = bits_take(b, 6) + 1,
+                 partitions = dimensions > 1 ? bits_take(b, 6) + 1 : 1;
         if (attributes != 1 || type != 0 || dimensions != 3 || partitions != 1)
                 return unsupported(p, b,
                                    "the stream's attributes are not one texture of three colours");
-        uint32_t attribute_bits = take(b, 5) + 1;
-        high = flag(b) || high;
+        uint32_t attribute_bits = bits_take(b, 5) + 1;
+        high = bits_flag(b) || high;
         if (occupancy_bits != 8 || geometry_bits != 8 || attribute_bits != 8 || high)
                 return unsupported(p, b, "the samples of a video do not have 8 bits");
         if (p->bits > BITS_3D_MAX)
@@ -207,25 +146,25 @@ static int read_vps(struct parser *p, struct bits *b)
         int r = read_profile(p, b);
         if (r < 0)
                 return r;
-        p->vps_id = take(b, 4);
-        take(b, 8);
-        if (take(b, 6) != 0)
+        p->vps_id = bits_take(b, 4);
+        bits_take(b, 8);
+        if (bits_take(b, 6) != 0)
                 return unsupported(p, b, "the stream has more than one atlas");
-        take(b, 6);
-        p->width = golomb(b);
-        p->height = golomb(b);
+        bits_take(b, 6);
+        p->width = bits_golomb(b);
+        p->height = bits_golomb(b);
         if (p->width == 0 || p->height == 0)
                 return damaged(p, b, "the atlas is empty");
         if (p->width > V3C_SIDE_MAX || p->height > V3C_SIDE_MAX)
                 return bits_fail(p->fault, b, V3C_E_LIMIT, "the atlas is too large");
-        p->map_count = take(b, 4) + 1;
+        p->map_count = bits_take(b, 4) + 1;
         if (p->map_count > V3C_MAPS_MAX)
                 return unsupported(p, b, "the stream has more than two maps");
-        if (p->map_count > 1 && flag(b))
+        if (p->map_count > 1 && bits_flag(b))
                 return unsupported(p, b, "each map has a video of its own");
         if ((r = read_videos(p, b)) < 0)
                 return r;
-        if (flag(b) && take(b, 2) != 0)
+        if (bits_flag(b) && bits_take(b, 2) != 0)
                 return unsupported(p, b, "the stream has packed video or is of MIV");
         if (b->over)
                 return damaged(p, b, b->early);
@@ -235,34 +174,34 @@ static int read_vps(struct parser *p, struct bits *b)
 /* The atlas sequence parameter set, 8.3.6.1. */
 static int read_asps_tools(struct parser *p, struct bits *b)
 {
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "patches have eight orientations");
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "patches lie on planes of 45 degrees");
-        p->syntax.limits = flag(b);
-        p->syntax.range = flag(b);
-        if (flag(b))
+        p->syntax.limits = bits_flag(b);
+        p->syntax.range = bits_flag(b);
+        if (bits_flag(b))
                 return unsupported(p, b, "an earlier patch has precedence");
-        p->syntax.log2_block = (uint8_t)take(b, 3);
-        p->syntax.sizes = flag(b);
-        if (take(b, 4) + 1 != p->map_count)
+        p->syntax.log2_block = (uint8_t)bits_take(b, 3);
+        p->syntax.sizes = bits_flag(b);
+        if (bits_take(b, 4) + 1 != p->map_count)
                 return damaged(p, b, "the number of maps differs between the parameter sets");
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "pixels of two maps are interleaved");
-        bool raw = flag(b), eom = flag(b);
+        bool raw = bits_flag(b), eom = bits_flag(b);
         if (raw || eom)
                 return unsupported(p, b, "the stream has raw or EOM patches");
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "points are reconstructed locally (PLR)");
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "the atlas sequence parameter set has VUI");
         p->distinct = false;
-        if (flag(b)) {
-                bool vpcc = flag(b);
-                if (flag(b))
+        if (bits_flag(b)) {
+                bool vpcc = bits_flag(b);
+                if (bits_flag(b))
                         return unsupported(p, b, "the stream is of MIV");
-                take(b, 6);
-                p->distinct = vpcc && flag(b);
+                bits_take(b, 6);
+                p->distinct = vpcc && bits_flag(b);
         }
         return 0;
 }
@@ -271,20 +210,20 @@ static int read_asps(struct parser *p, struct bits *b)
 {
         /* The set may be sent again: a frame parameter set that refers to it stays. */
         p->syntax = (struct v3c_syntax){ .output = p->syntax.output, .detail = p->syntax.detail };
-        uint32_t id = golomb(b);
+        uint32_t id = bits_golomb(b);
         p->afps = p->afps && id == p->asps_id;
         p->asps_id = id;
-        uint32_t width = golomb(b), height = golomb(b);
-        p->syntax.bits_3d = (uint8_t)(take(b, 5) + 1);
-        p->syntax.bits_2d = (uint8_t)(take(b, 5) + 1);
-        uint32_t order_bits = golomb(b);
-        golomb(b); /* atlas frames that a decoder keeps */
+        uint32_t width = bits_golomb(b), height = bits_golomb(b);
+        p->syntax.bits_3d = (uint8_t)(bits_take(b, 5) + 1);
+        p->syntax.bits_2d = (uint8_t)(bits_take(b, 5) + 1);
+        uint32_t order_bits = bits_golomb(b);
+        bits_golomb(b); /* atlas frames that a decoder keeps */
         if (b->over || order_bits > 12 || p->syntax.bits_3d > BITS_3D_MAX)
                 return damaged(p, b, "the atlas sequence parameter set has a value out of range");
         p->syntax.order_bits = (uint8_t)(order_bits + 4);
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "the stream has long-term reference atlas frames");
-        uint32_t lists = golomb(b);
+        uint32_t lists = bits_golomb(b);
         if (lists > 64)
                 return damaged(p, b,
                                "the atlas sequence parameter set has too many reference lists");
@@ -292,10 +231,10 @@ static int read_asps(struct parser *p, struct bits *b)
         while (lists > 1u << p->syntax.list_bits)
                 p->syntax.list_bits++;
         for (uint32_t i = 0; i < lists; i++) {
-                uint32_t entries = golomb(b);
+                uint32_t entries = bits_golomb(b);
                 for (uint32_t k = 0; k < entries && !b->over; k++)
-                        if (golomb(b) > 0)
-                                take(b, 1);
+                        if (bits_golomb(b) > 0)
+                                bits_take(b, 1);
         }
         int r = read_asps_tools(p, b);
         if (r < 0)
@@ -314,22 +253,22 @@ static int read_asps(struct parser *p, struct bits *b)
 /* The atlas frame parameter set, 8.3.6.2. */
 static int read_afps(struct parser *p, struct bits *b)
 {
-        p->afps_id = golomb(b);
-        if (golomb(b) != p->asps_id || !p->asps)
+        p->afps_id = bits_golomb(b);
+        if (bits_golomb(b) != p->asps_id || !p->asps)
                 return damaged(
                         p, b,
                         "the atlas frame parameter set refers to another sequence parameter set");
-        if (!flag(b))
+        if (!bits_flag(b))
                 return unsupported(p, b, "the atlas has more than one tile");
-        if (flag(b))
+        if (bits_flag(b))
                 return unsupported(p, b, "tiles have identifiers");
-        p->syntax.output = flag(b);
-        golomb(b);
-        golomb(b);
-        p->syntax.detail = flag(b);
-        if (flag(b))
+        p->syntax.output = bits_flag(b);
+        bits_golomb(b);
+        bits_golomb(b);
+        p->syntax.detail = bits_flag(b);
+        if (bits_flag(b))
                 return unsupported(p, b, "the stream has raw patches");
-        if (flag(b) && flag(b))
+        if (bits_flag(b) && bits_flag(b))
                 return unsupported(p, b, "the stream is of MIV");
         if (b->over)
                 return damaged(p, b, b->early);
@@ -337,163 +276,13 @@ static int read_afps(struct parser *p, struct bits *b)
         return 0;
 }
 
-static const char tile_early[] = "a tile ends too early";
-
-/* A tile while its patches are read. */
-struct tile {
-        struct bits bits;
-        const struct v3c_frame *frame;
-        struct v3c_fault *fault;
-        uint32_t offset_shift, range_shift; /* quantisers of depth offset and depth range */
-        uint32_t size_shift[2];
-};
-
-static int tile_fail(const struct tile *t, int status, const char *text)
-{
-        return bits_fail(t->fault, &t->bits, status, text);
-}
-
-/* atlas_tile_header(), 8.3.6.11, behind the header of the NAL unit. */
-static int read_tile_header(struct tile *t, uint32_t type)
-{
-        const struct v3c_syntax *syntax = &t->frame->syntax;
-        struct bits *b = &t->bits;
-        if (type >= ATLAS_IRAP && type <= ATLAS_IRAP_LAST)
-                take(b, 1);
-        if (golomb(b) != syntax->afps_id)
-                return tile_fail(t, V3C_E_DAMAGED,
-                                 "a tile refers to another atlas frame parameter set");
-        golomb(b); /* the adaptation parameter set; there is none */
-        if (golomb(b) != TILE_I)
-                return tile_fail(t, V3C_E_UNSUPPORTED, "a tile refers to an earlier atlas frame");
-        if (syntax->output)
-                take(b, 1);
-        take(b, syntax->order_bits);
-        if (!syntax->lists || !flag(b))
-                return tile_fail(t, V3C_E_UNSUPPORTED, "a tile has a reference list of its own");
-        take(b, syntax->list_bits);
-        if (syntax->limits) {
-                t->offset_shift = take(b, 5);
-                t->range_shift = syntax->range ? take(b, 5) : 0;
-        }
-        if (syntax->sizes) {
-                t->size_shift[0] = take(b, 3);
-                t->size_shift[1] = take(b, 3);
-        }
-        if (!flag(b))
-                return tile_fail(t, V3C_E_DAMAGED, "a tile's header is not aligned");
-        while (b->at % 8 && !b->over)
-                if (flag(b))
-                        return tile_fail(t, V3C_E_DAMAGED, "a tile's header is not aligned");
-        uint32_t range_bits = syntax->bits_2d < syntax->bits_3d ? syntax->bits_2d : syntax->bits_3d;
-        if (b->over || t->offset_shift > syntax->bits_3d || t->range_shift > range_bits)
-                return tile_fail(t, V3C_E_DAMAGED, "a tile's header has a value out of range");
-        return 0;
-}
-
-/* The axes of tangent, bitangent and normal of the planes (table 14). Planes 3 to 5 look along them the other way. */
-static const int32_t axes[3][3] = { { 2, 1, 0 }, { 2, 0, 1 }, { 0, 1, 2 } };
-
-/* patch_data_unit(), 8.3.7.3 */
-static int read_patch(struct tile *t, struct v3c_patch *ret)
-{
-        const struct v3c_syntax *syntax = &t->frame->syntax;
-        struct bits *b = &t->bits;
-        uint32_t block = t->frame->block, at[2], size[2], offset[2], detail[2] = { 1, 1 };
-        at[0] = golomb(b);
-        at[1] = golomb(b);
-        for (int i = 0; i < 2; i++) {
-                uint64_t pixels = (uint64_t)golomb(b) + 1;
-                /* A size in pixels covers whole blocks. The pixels that stick out are not of the patch. */
-                if (syntax->sizes && (pixels << t->size_shift[i]) % block)
-                        return tile_fail(t, V3C_E_UNSUPPORTED,
-                                         "a patch does not cover whole blocks");
-                pixels = syntax->sizes ? (pixels << t->size_shift[i]) / block : pixels;
-                size[i] = pixels > V3C_SIDE_MAX ? V3C_SIDE_MAX + 1 : (uint32_t)pixels;
-        }
-        offset[0] = take(b, syntax->bits_3d);
-        offset[1] = take(b, syntax->bits_3d);
-        uint32_t depth = take(b, syntax->bits_3d - t->offset_shift) << t->offset_shift;
-        uint32_t range = 0;
-        if (syntax->range) {
-                uint32_t range_bits =
-                        syntax->bits_2d < syntax->bits_3d ? syntax->bits_2d : syntax->bits_3d;
-                range = take(b, range_bits - t->range_shift) << t->range_shift;
-        }
-        uint32_t plane = take(b, 3);
-        bool swap = flag(b);
-        if (syntax->detail && flag(b)) {
-                uint32_t x = golomb(b), y = golomb(b);
-                if (x >= DETAIL_MAX || y >= DETAIL_MAX)
-                        return tile_fail(t, V3C_E_DAMAGED,
-                                         "a patch's level of detail is out of range");
-                detail[0] = x + 1;
-                detail[1] = y + (x > 0 ? 1 : 2);
-        }
-        if (b->over || plane > 5)
-                return tile_fail(t, V3C_E_DAMAGED, "a patch has no plane");
-        uint32_t width = size[swap], height = size[!swap];
-        if (at[0] >= t->frame->width / block || width > t->frame->width / block - at[0] ||
-            at[1] >= t->frame->height / block || height > t->frame->height / block - at[1])
-                return tile_fail(t, V3C_E_DAMAGED, "a patch lies outside of the atlas");
-        *ret = (struct v3c_patch){
-                .x = (int32_t)(at[0] * block),
-                .y = (int32_t)(at[1] * block),
-                .width = (int32_t)(width * block),
-                .height = (int32_t)(height * block),
-                .depth = { plane < 3 ? 1 : -1, (int32_t)depth },
-                .range = (int32_t)(range > 0 ? range - 1 : 0),
-        };
-        memcpy(ret->axis, axes[plane % 3], sizeof(ret->axis));
-        /* With the axes swapped the tangent runs down the atlas. */
-        int32_t start[2] = { ret->x, ret->y };
-        ret->tangent[swap] = (int32_t)detail[0];
-        ret->tangent[2] = (int32_t)offset[0] - (int32_t)detail[0] * start[swap];
-        ret->bitangent[!swap] = (int32_t)detail[1];
-        ret->bitangent[2] = (int32_t)offset[1] - (int32_t)detail[1] * start[!swap];
-        return 0;
-}
-
-/* Read the patches of a tile; `patches` may be NULL, to check and count them. */
-static int read_tile(struct tile *t, struct v3c_patch *patches, uint32_t capacity, uint32_t *ret)
-{
-        uint32_t header = take(&t->bits, 16), count = 0;
-        uint64_t room = (uint64_t)V3C_COVER_MAX * t->frame->width * t->frame->height;
-        int r = read_tile_header(t, header >> 9 & 63);
-        while (r == 0) {
-                struct v3c_patch patch;
-                uint32_t mode = golomb(&t->bits);
-                if (mode == PATCH_END && !t->bits.over)
-                        break;
-                if (mode != PATCH_INTRA || t->bits.over)
-                        r = tile_fail(t, V3C_E_UNSUPPORTED,
-                                      "a patch is neither intra-coded nor the end");
-                else if (count == capacity)
-                        r = tile_fail(t, V3C_E_LIMIT, "a tile has too many patches");
-                else
-                        r = read_patch(t, &patch);
-                if (r < 0)
-                        break;
-                uint64_t area = (uint64_t)patch.width * (uint64_t)patch.height;
-                if (area > room)
-                        return tile_fail(t, V3C_E_LIMIT, "a tile's patches overlap too much");
-                room -= area;
-                if (patches)
-                        patches[count] = patch;
-                count++;
-        }
-        if (r == 0)
-                *ret = count;
-        return r;
-}
-
 static int add_frame(struct parser *p, const struct bits *b, struct v3c_range nal)
 {
         if (!p->asps || !p->afps)
                 return damaged(p, b, "a tile precedes its parameter sets");
         if (p->count == p->capacity)
-                return fail(p->fault, V3C_E_LIMIT, b->offset,
-                            "the stream has more frames than the caller has room for");
+                return v3c_fail(p->fault, V3C_E_LIMIT, b->offset,
+                                "the stream has more frames than the caller has room for");
         struct v3c_frame *f = &p->frames[p->count];
         *f = (struct v3c_frame){
                 .width = p->width,
@@ -509,10 +298,7 @@ static int add_frame(struct parser *p, const struct bits *b, struct v3c_range na
                 .syntax = p->syntax,
         };
         f->syntax.afps_id = p->afps_id;
-        struct tile t = { .bits = bits_of(p->stream, nal, tile_early),
-                          .frame = f,
-                          .fault = p->fault };
-        int r = read_tile(&t, NULL, V3C_PATCHES_MAX, &f->patches);
+        int r = tile_read(p->stream, f, NULL, V3C_PATCHES_MAX, &f->patches, p->fault);
         if (r == 0)
                 p->count++;
         return r;
@@ -521,7 +307,7 @@ static int add_frame(struct parser *p, const struct bits *b, struct v3c_range na
 static int read_atlas(struct parser *p, struct v3c_range rest)
 {
         struct bits b = bits_of(p->stream, rest, "an atlas unit is empty");
-        unsigned width = take(&b, 3) + 1;
+        unsigned width = bits_take(&b, 3) + 1;
         if (b.over)
                 return damaged(p, &b, b.early);
         rest.offset++;
@@ -533,7 +319,7 @@ static int read_atlas(struct parser *p, struct v3c_range rest)
                         return damaged(p, &b,
                                        "an atlas NAL unit is longer than its V3C unit, or empty");
                 b = bits_of(p->stream, nal, "an atlas parameter set ends too early");
-                uint32_t type = take(&b, 16) >> 9 & 63;
+                uint32_t type = bits_take(&b, 16) >> 9 & 63;
                 int r = 0;
                 if (type <= ATLAS_TILE_LAST)
                         r = add_frame(p, &b, nal);
@@ -575,34 +361,34 @@ static int read_sps(struct parser *p, struct video *video, struct v3c_range nal)
                           .offset = nal.offset,
                           .early = "a video's sequence parameter set ends too early" };
         b.size = unescape(p->stream + nal.offset, nal.size, plain, sizeof(plain));
-        take(&b, 16 + 4);
-        uint32_t layers = take(&b, 3);
-        take(&b, 1);
+        bits_take(&b, 16 + 4);
+        uint32_t layers = bits_take(&b, 3);
+        bits_take(&b, 1);
         for (int i = 0; i < 12; i++)
-                take(&b, 8);
+                bits_take(&b, 8);
         uint32_t present = 0;
         for (uint32_t i = 0; layers > 0 && i < 8; i++)
-                present |= take(&b, 2) << 2 * i;
+                present |= bits_take(&b, 2) << 2 * i;
         for (uint32_t i = 0; i < layers; i++) {
                 for (int k = 0; present >> 2 * i & 2 && k < 11; k++)
-                        take(&b, 8);
+                        bits_take(&b, 8);
                 if (present >> 2 * i & 1)
-                        take(&b, 8);
+                        bits_take(&b, 8);
         }
-        golomb(&b);
-        bool subsampled = golomb(&b) == 1;
-        uint64_t width = golomb(&b), height = golomb(&b), crop[4] = { 0 };
-        if (flag(&b))
+        bits_golomb(&b);
+        bool subsampled = bits_golomb(&b) == 1;
+        uint64_t width = bits_golomb(&b), height = bits_golomb(&b), crop[4] = { 0 };
+        if (bits_flag(&b))
                 for (int i = 0; i < 4; i++)
-                        crop[i] = golomb(&b);
-        bool eight = golomb(&b) == 0;
-        eight = golomb(&b) == 0 && eight;
-        golomb(&b);
+                        crop[i] = bits_golomb(&b);
+        bool eight = bits_golomb(&b) == 0;
+        eight = bits_golomb(&b) == 0 && eight;
+        bits_golomb(&b);
         uint32_t reordered = 0;
-        for (uint32_t i = flag(&b) ? 0 : layers; i <= layers; i++) {
-                golomb(&b);
-                reordered = golomb(&b);
-                golomb(&b);
+        for (uint32_t i = bits_flag(&b) ? 0 : layers; i <= layers; i++) {
+                bits_golomb(&b);
+                reordered = bits_golomb(&b);
+                bits_golomb(&b);
         }
         if (b.over)
                 return damaged(p, &b, b.early);
@@ -703,16 +489,16 @@ static int end_group(struct parser *p, size_t offset)
         uint32_t frames = p->count - p->first, maps = frames * p->map_count;
         if (p->in_group && (frames == 0 || p->videos[0].pictures != frames ||
                             p->videos[1].pictures != maps || p->videos[2].pictures != maps))
-                return fail(p->fault, V3C_E_DAMAGED, offset,
-                            "a group lacks pictures of a video, or has no frame");
+                return v3c_fail(p->fault, V3C_E_DAMAGED, offset,
+                                "a group lacks pictures of a video, or has no frame");
         return 0;
 }
 
 static int read_unit(struct parser *p, struct v3c_range unit)
 {
         struct bits b = bits_of(p->stream, unit, "a V3C unit has no header");
-        uint32_t type = take(&b, 5), vps_id = take(&b, 4);
-        uint32_t atlas = take(&b, 6), rest = take(&b, 17);
+        uint32_t type = bits_take(&b, 5), vps_id = bits_take(&b, 4);
+        uint32_t atlas = bits_take(&b, 6), rest = bits_take(&b, 17);
         if (b.over)
                 return damaged(p, &b, b.early);
         unit.offset += 4;
@@ -750,22 +536,22 @@ int v3c_index(const uint8_t *stream, size_t size, struct v3c_frame *frames, uint
                             .capacity = capacity,
                             .fault = ret_fault };
         if (size < 1)
-                return fail(ret_fault, V3C_E_DAMAGED, 0, "the stream is empty");
+                return v3c_fail(ret_fault, V3C_E_DAMAGED, 0, "the stream is empty");
         unsigned width = (stream[0] >> 5) + 1;
         struct v3c_range rest = { 1, size - 1 };
         while (rest.size > 0) {
                 struct v3c_range unit;
                 size_t start = rest.offset;
                 if (!next_part(stream, &rest, width, &unit))
-                        return fail(ret_fault, V3C_E_DAMAGED, start,
-                                    "a V3C unit is longer than the stream");
+                        return v3c_fail(ret_fault, V3C_E_DAMAGED, start,
+                                        "a V3C unit is longer than the stream");
                 int r = read_unit(&p, unit);
                 if (r < 0)
                         return r;
         }
         int r = end_group(&p, size);
         if (r == 0 && p.count == 0)
-                r = fail(ret_fault, V3C_E_DAMAGED, size, "the stream has no frame");
+                r = v3c_fail(ret_fault, V3C_E_DAMAGED, size, "the stream has no frame");
         if (r == 0)
                 *ret_count = p.count;
         return r;
@@ -776,11 +562,9 @@ int v3c_patches(const uint8_t *stream, size_t size, const struct v3c_frame *fram
                 struct v3c_fault *ret_fault)
 {
         if (frame->tile.offset > size || frame->tile.size > size - frame->tile.offset)
-                return fail(ret_fault, V3C_E_DAMAGED, size, "the tile lies outside of the stream");
-        struct tile t = { .bits = bits_of(stream, frame->tile, tile_early),
-                          .frame = frame,
-                          .fault = ret_fault };
-        return read_tile(&t, patches, capacity, ret_count);
+                return v3c_fail(ret_fault, V3C_E_DAMAGED, size,
+                                "the tile lies outside of the stream");
+        return tile_read(stream, frame, patches, capacity, ret_count, ret_fault);
 }
 
 void v3c_blocks(const struct v3c_frame *frame, const struct v3c_patch *patches, uint32_t count,

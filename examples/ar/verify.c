@@ -18,7 +18,8 @@ static void *read_all(struct device *d, cl_mem b, size_t size)
         return bytes;
 }
 
-/* Compute the points of the reference, in the form that the kernel gives them. Returns how many. */
+/* Compute the points of the reference, in the form that the kernel gives them: without those outside of the cube, whose
+ * coordinates have more bits. Returns how many. */
 static size_t reference_words(const struct points *p, struct device *feeder,
                               const struct pictures *pictures, size_t frame, uint64_t *words)
 {
@@ -37,13 +38,19 @@ static size_t reference_words(const struct points *p, struct device *feeder,
         memcpy(patches, s->frames[frame].patches, s->frames[frame].patch_count * sizeof(*patches));
         v3c_blocks(v, patches, (uint32_t)s->frames[frame].patch_count, blocks);
         size_t count = reference_points(v, patches, blocks, &r, points, s->capacity);
-        for (size_t i = 0; i < count && i < s->capacity; i++) {
+        if (count > s->capacity)
+                die("--verify: the frame has %zu points, more than --capacity", count);
+        size_t inside = 0;
+        uint32_t side = (uint32_t)s->frames[frame].atlas[ATLAS_VOXELS];
+        for (size_t i = 0; i < count; i++) {
                 const struct reference_point *q = &points[i];
+                if (q->at[0] >= side || q->at[1] >= side || q->at[2] >= side)
+                        continue;
                 uint32_t at = q->at[0] | (uint32_t)q->at[1] << POINT_BITS |
                               (uint32_t)q->at[2] << 2 * POINT_BITS;
                 uint32_t colour =
                         q->color[0] | (uint32_t)q->color[1] << 8 | (uint32_t)q->color[2] << 16;
-                words[i] = at | (uint64_t)colour << 32;
+                words[inside++] = at | (uint64_t)colour << 32;
         }
         free((void *)(uintptr_t)r.occupancy);
         for (size_t i = 0; i < V3C_MAPS_MAX; i++) {
@@ -53,7 +60,7 @@ static size_t reference_words(const struct points *p, struct device *feeder,
         free(patches);
         free(points);
         free(blocks);
-        return count;
+        return inside;
 }
 
 void points_verify(struct points *p, struct device *feeder, const struct pictures *pictures,

@@ -5,13 +5,14 @@
 #include <CL/cl.h>
 #include <errno.h>
 #include <getopt.h>
-#include <png.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "../common/picture.h"
 
 #define DEVICES_MAX 64
 #define BANDS_MAX   256
@@ -87,18 +88,6 @@ static char *read_file(const char *folder, const char *name)
         fclose(f);
         free(path);
         return text;
-}
-
-static void write_png(const char *path, const uint8_t *rgba, int width, int height)
-{
-        png_image image = {
-                .version = PNG_IMAGE_VERSION,
-                .width = (png_uint_32)width,
-                .height = (png_uint_32)height,
-                .format = PNG_FORMAT_RGBA,
-        };
-        if (!png_image_write_to_file(&image, path, 0, rgba, 0, NULL))
-                die("%s: %s", path, image.message);
 }
 
 static uint64_t fingerprint(const uint8_t *data, size_t size)
@@ -378,7 +367,9 @@ int main(int argc, char **argv)
         render_bands(&o, context, program, devices, bands);
         uint8_t *rgba = gather(&o, context, program, &devices[0], bands);
         double done_ms = now_ms();
-        write_png(o.output, rgba, o.width, o.height);
+        const char *error = picture_write(o.output, rgba, o.width, o.height);
+        if (error)
+                die("%s: %s", o.output, error);
 
         for (int i = 0; i < o.bands; i++)
                 devices[bands[i].device].busy_ms +=

@@ -1,6 +1,8 @@
 # The code for RISC-V cores: the firmware, the functions of OpenCL C for programs, and the monitor that makes QEMU an
 # accelerator.
 # Needs clang and lld; without them there is no compiler for such accelerators.
+#
+# SPANCL_RISCV_FROM: the folder of another build, whose files this build takes. They are the same in every build.
 
 find_program(SPANCL_RISCV_CLANG NAMES clang clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14)
 find_program(SPANCL_RISCV_LLD NAMES ld.lld ld.lld-20 ld.lld-19 ld.lld-18 ld.lld-17 ld.lld-16 ld.lld-15 ld.lld-14)
@@ -40,6 +42,18 @@ if(SPANCL_RISCV)
                 set(${ret} ${object} PARENT_SCOPE)
         endfunction()
 
+        set(riscv_files ${riscv_to}/firmware.bin ${riscv_to}/monitor.bin ${riscv_to}/boot.bin
+                ${riscv_to}/builtins.o)
+endif()
+
+if(SPANCL_RISCV AND SPANCL_RISCV_FROM)
+        foreach(to IN LISTS riscv_files)
+                get_filename_component(name ${to} NAME)
+                add_custom_command(OUTPUT ${to}
+                        COMMAND ${CMAKE_COMMAND} -E copy ${SPANCL_RISCV_FROM}/lib/spancl/riscv/${name} ${to}
+                        DEPENDS ${SPANCL_RISCV_FROM}/lib/spancl/riscv/${name} VERBATIM)
+        endforeach()
+elseif(SPANCL_RISCV)
         # Raw images, which the core executes in place.
         foreach(image firmware monitor boot)
                 set(objects)
@@ -76,9 +90,9 @@ if(SPANCL_RISCV)
         add_custom_command(OUTPUT ${riscv_to}/builtins.o
                 COMMAND ${SPANCL_RISCV_LLD} -r ${objects} -o ${riscv_to}/builtins.o
                 DEPENDS ${objects} VERBATIM)
+endif()
 
-        set(riscv_files ${riscv_to}/firmware.bin ${riscv_to}/monitor.bin ${riscv_to}/boot.bin
-                ${riscv_to}/builtins.o)
+if(SPANCL_RISCV)
         add_custom_target(spancl_riscv ALL DEPENDS ${riscv_files})
         add_dependencies(products spancl_riscv)
         install(FILES ${riscv_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/spancl/riscv

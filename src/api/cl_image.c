@@ -207,6 +207,11 @@ static cl_int take_image(const struct _cl_context *x, const cl_image_desc *desc,
          * rules described above are not followed." */
         if (of->image.data_type != p->desc.data_type || !orders_fit(of->image.order, p->desc.order))
                 return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
+        unsigned parents = 0;
+        for (const struct _cl_mem *m = of; m && mem_is_image(m); m = m->parent)
+                parents++;
+        if (parents > IMAGE_PARENTS_MAX)
+                return CL_OUT_OF_RESOURCES;
         p->row_pitch = of->row_pitch;
         return CL_SUCCESS;
 }

@@ -121,7 +121,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id platform,
         case CL_PLATFORM_NUMERIC_VERSION:
                 return reply_value(reply, cl_version, CL_MAKE_VERSION(3, 0, 0));
         case CL_PLATFORM_NAME:
-                return reply_string(reply, "SpanCL");
+                return reply_string(reply, platform_name());
         case CL_PLATFORM_VENDOR:
                 return reply_string(reply, platform_vendor());
         case CL_PLATFORM_EXTENSIONS:

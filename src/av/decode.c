@@ -3,8 +3,10 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavutil/log.h>
+#include <libavutil/pixdesc.h>
 
-#include "backend/media/kernels.h"
+#include "av/hardware.h"
+#include "av/picture.h"
 #include "base/mem.h"
 #include "media/nal.h"
 
@@ -59,6 +61,8 @@ static enum codec_result take_all(struct decoder *d)
                 if (!f)
                         return CODEC_NO_MEMORY;
                 int r = avcodec_receive_frame(d->context, f);
+                if (r >= 0) /* at once, because a device has few places for pictures */
+                        r = hardware_fetch(d->context, f);
                 if (r < 0) {
                         av_frame_free(&f);
                         return r == AVERROR(EAGAIN) || r == AVERROR_EOF ? CODEC_OK : result_of(r);
@@ -67,24 +71,13 @@ static enum codec_result take_all(struct decoder *d)
         }
 }
 
-/* The bits of a sample of 4:2:0, in memory as this device has them; 0: it is another format. */
-static unsigned bits_of(int format)
+/* The bits of a sample of the stream; 0: it is of a format that this device lacks. */
+static unsigned bits_of(const AVCodecContext *c)
 {
-        switch (format) {
-        case AV_PIX_FMT_YUV420P:
-        case AV_PIX_FMT_YUVJ420P:
-                return 8;
-        case AV_PIX_FMT_YUV420P9LE:
-                return 9;
-        case AV_PIX_FMT_YUV420P10LE:
-                return 10;
-        case AV_PIX_FMT_YUV420P12LE:
-                return 12;
-        case AV_PIX_FMT_YUV420P14LE:
-                return 14;
-        default:
-                return 0;
-        }
+        /* A device has a format of its own. */
+        bool there = c->pix_fmt != AV_PIX_FMT_NONE &&
+                     av_pix_fmt_desc_get(c->pix_fmt)->flags & AV_PIX_FMT_FLAG_HWACCEL;
+        return picture_bits(there ? c->sw_pix_fmt : c->pix_fmt);
 }
 
 /* Tell large pictures from damage, which libavcodec does not for these codecs. */
@@ -120,39 +113,16 @@ static enum codec_result feed(struct av_stream *s, const struct av_request *r, c
                 result = take_all(d);
         /* The first packet tells, though its picture may come later. */
         bool known = d->context->pix_fmt != AV_PIX_FMT_NONE;
-        return result == CODEC_OK && known && !bits_of(d->context->pix_fmt) ? CODEC_FORMAT : result;
-}
-
-static uint8_t *put_plane(uint8_t *to, const AVFrame *f, unsigned plane, size_t row, size_t rows)
-{
-        for (size_t y = 0; y < rows; y++, to += row)
-                memcpy(to, f->data[plane] + (ptrdiff_t)y * f->linesize[plane], row);
-        return to;
+        return result == CODEC_OK && known && !bits_of(d->context) ? CODEC_FORMAT : result;
 }
 
 static enum codec_result put(struct decoder *d, const AVFrame *f, uint8_t *to, uint64_t room,
                              struct av_reply *ret)
 {
-        unsigned bits = bits_of(f->format);
-        if (f->width <= 0 || f->height <= 0 || f->decode_error_flags ||
-            f->flags & AV_FRAME_FLAG_CORRUPT)
+        if (f->decode_error_flags || f->flags & AV_FRAME_FLAG_CORRUPT)
                 return CODEC_DAMAGED;
-        size_t width = (size_t)f->width, height = (size_t)f->height, sample = bits > 8 ? 2 : 1;
-        if (width > AV_SIDE_MAX || height > AV_SIDE_MAX || width * height > d->pixels)
-                return CODEC_TOO_LARGE;
-        if (!bits)
-                return CODEC_FORMAT;
-        ret->width = (uint32_t)width;
-        ret->height = (uint32_t)height;
-        ret->bits = bits;
-        ret->size = media_picture_size(ret->width, ret->height, bits);
-        if (ret->size > room)
-                return CODEC_TOO_LARGE;
-        size_t half = (width + 1) / 2 * sample, rows = (height + 1) / 2;
-        to = put_plane(to, f, 0, width * sample, height);
-        to = put_plane(to, f, 1, half, rows);
-        (void)put_plane(to, f, 2, half, rows);
-        return CODEC_OK;
+        unsigned bits = picture_bits(f->format);
+        return picture_write(f, bits ? bits : bits_of(d->context), d->pixels, to, room, ret);
 }
 
 static enum codec_result next(struct av_stream *s, uint8_t *to, uint64_t room, struct av_reply *ret)
@@ -201,6 +171,7 @@ enum codec_result av_decoder_open(const struct av_request *r, struct av_stream *
                 d->context->thread_count = (int)r->threads;
                 d->context->thread_type =
                         FF_THREAD_SLICE; /* threads for frames would delay pictures */
+                hardware_use(d->context);
                 result = avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
         }
         if (result < 0)

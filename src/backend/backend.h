@@ -137,6 +137,11 @@ struct backend_command {
         bool prints;
 };
 
+enum {
+        BACKEND_DEVICE_NAME = 16,      /* bytes */
+        BACKEND_SHARED_UNIT = 2 << 20, /* bytes */
+};
+
 enum backend_polled {
         BACKEND_IDLE,     /* nothing is in flight that this thread would report */
         BACKEND_WAITING,  /* commands are in flight, none is complete */
@@ -206,6 +211,25 @@ struct backend_ops {
                  * writes. NULL, or returns NULL: they can't be had. */
                 void *(*bytes)(struct backend_buffer *buffer);
         } buffer;
+
+        /* Device memory that two processes of this host use, for example as staging memory between them. NULL: no
+         * device has such memory. */
+        struct {
+                /* Get the name of the device that has the memory, which is the same in all processes of the host.
+                 * CL_INVALID_OPERATION: the domain has no such memory. */
+                cl_int (*device)(struct backend *b, unsigned domain,
+                                 uint8_t ret[BACKEND_DEVICE_NAME]);
+                /* Create a buffer over new memory, and get a descriptor of the memory for the other process, which the
+                 * caller closes. `size` is a multiple of BACKEND_SHARED_UNIT. The memory is cleared if new memory is.
+                 * Blocks for about a millisecond, and for up to a second while the driver starts. */
+                cl_int (*create)(struct backend *b, unsigned domain, size_t size,
+                                 struct backend_buffer **ret, int *ret_fd);
+                /* Create a buffer over the memory of a descriptor that another process has passed. The descriptor stays
+                 * the caller's. The other process may write to the memory at any time. An error if the descriptor is
+                 * not of such memory, or the memory has less than `size` bytes. */
+                cl_int (*import)(struct backend *b, unsigned domain, int fd, size_t size,
+                                 struct backend_buffer **ret);
+        } shared;
 
         /* Get `size` bytes of the host's memory that the domain's devices transfer fastest from and
          * to. `given`: use these whole pages, which stay mapped until close, and which others may

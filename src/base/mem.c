@@ -113,3 +113,11 @@ void mem_free(void *p)
         uncounted(p);
         free(p);
 }
+
+void mem_touch(void *p, size_t size)
+{
+        enum { PAGE = 4096 }; /* pages of other systems are larger */
+        volatile unsigned char *bytes = p;
+        for (size_t at = 0; at < size; at += PAGE)
+                bytes[at] = 0;
+}

@@ -15,6 +15,9 @@ void *mem_dup(const void *p, size_t size);
 void *mem_alloc_bulk(size_t size);
 void mem_free(void *p);
 
+/* Have the system give all pages of new memory now, not when each is first written. Sets a byte of each page to 0. */
+void mem_touch(void *p, size_t size);
+
 /* Let the n-th allocation from now on fail (1 = the next); 0 = none. For tests. */
 void mem_fail_at(unsigned long n);
 

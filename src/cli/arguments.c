@@ -30,6 +30,9 @@ const struct argument_option argument_options[] = {
           "draw the timeline of this file as SVG, on standard output or into the file of --output" },
         { "--perfetto", "FILE",
           "write the timeline of this file in Perfetto's format, to standard output or into the file of --output" },
+        { "--import", "FILE",
+          "add the events of this file to a timeline: the text of babeltrace2 or of perf script, or a timeline of another "
+          "program; SERVER=FILE has a server's clock, and @NS=FILE another clock; up to 16 times (docs/TRACING.md)" },
         { "--what-if", "LINK",
           "predict how long the run would take with another link between client and servers: rtt=5ms,bw=1Gbit, or one of "
           "them; the option may occur several times (docs/PROFILE.md)" },

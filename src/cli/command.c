@@ -32,10 +32,11 @@ static const struct command commands[] = {
         { "trace",
           "[--server S]... [--output FILE] [--ring MIB] [--json] [--] PROGRAM [ARGS] | --attach [SESSION|HOST] "
           "[--server S]... [--for SECONDS] [--output FILE] [--json] | --svg FILE [--output FILE] | "
-          "--perfetto FILE [--output FILE]",
+          "--perfetto FILE [--output FILE] | [--import FILE]... [--output FILE] TIMELINE",
           "run a program as `run` does, write a timeline of it and of its servers, and summarise that on standard error; "
           "with --attach of sessions that run already, from their servers, until Ctrl-C; with --svg draw a timeline, "
-          "with --perfetto write it in another format, on standard output or into a file (docs/TRACING.md)",
+          "with --perfetto write it in another format, with --import write it with events of other programs, on standard "
+          "output or into a file (docs/TRACING.md)",
           command_trace },
         { "ping", "HOST[:PORT] [--json]", "connect to a server and measure the round trip",
           command_ping },
@@ -76,6 +77,10 @@ static const struct command commands[] = {
           "make keys of a client and of its servers that know each other: DIR/client (SPANCL_KEYS) and "
           "DIR/server (spancld --keys)",
           command_keys },
+        { "install", "",
+          "register the library for all programs of a Windows host; on other systems packages do that",
+          command_install },
+        { "uninstall", "", "undo install", command_uninstall },
         { "config", "[--markdown | --json]",
           "show all options, their values and the sources of these", command_config },
         { "protocol", "[--markdown]", "show the protocol between client and server",

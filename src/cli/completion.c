@@ -183,6 +183,7 @@ static void model_spancld(struct model *m)
         for (const struct argument_option *a = argument_options; a->name; a++)
                 if (!find_option(m, a->name))
                         add_option(m, a->name, a->value, a->doc);
+        add_option(m, "--nano", "NAME", "make the key of a device with the nano client");
         for (const struct config_note *n = config_commands; n->name; n++) {
                 size_t size = strcspn(n->name, " ");
                 add_verb(m, n->name, size, n->name + size, n->doc);

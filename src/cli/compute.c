@@ -1,6 +1,7 @@
 #include "cli/compute.h"
 
 #include <CL/cl.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "os/process/child.h"
 #include "os/process/environment.h"
 #include "os/process/library.h"
+#include "os/process/library_name.h"
 
 enum {
         ITEMS = 4096,
@@ -205,7 +207,7 @@ static int kernel_process(void *user, int to)
         const char *library = job->library;
         char beside[PATH_MAX];
         if (!*library && !run_library(beside)) {
-                dprintf(to, "libspancl.so.1 is neither registered nor beside this program");
+                dprintf(to, LIBRARY_CLIENT " is neither registered nor beside this program");
                 return COMPUTE_WRONG;
         }
         if (choose_server(job->spec) < 0)
@@ -221,8 +223,11 @@ int compute_apart(const char *library, const struct server_spec *spec, char ret[
         int64_t got;
         int number = 0;
         ret[0] = 0;
-        if (child_run(kernel_process, &job, LIMIT_S, &child) < 0)
+        if (child_run(kernel_process, &job, LIMIT_S, &child) < 0) {
+                snprintf(ret, COMPUTE_TEXT_MAX, "this process can't be copied: %s",
+                         strerror(errno));
                 return COMPUTE_WRONG;
+        }
         while (n + 1 < COMPUTE_TEXT_MAX &&
                (got = file_read(child.output, ret + n, COMPUTE_TEXT_MAX - n - 1)) > 0)
                 n += (size_t)got;

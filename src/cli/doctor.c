@@ -24,8 +24,10 @@
 #include "os/date.h"
 #include "os/file.h"
 #include "os/folder.h"
+#include "os/icd.h"
 #include "os/net/socket.h"
 #include "os/process/library.h"
+#include "os/process/library_name.h"
 #include "proto/info.h"
 #include "transport/address.h"
 #include "transport/keys.h"
@@ -128,14 +130,14 @@ static void begin(struct doctor *d, const char *server)
 
 static void check_loader(struct doctor *d)
 {
-        struct library *loader = library_load("libOpenCL.so.1", LIBRARY_LAZY);
+        struct library *loader = library_load(LIBRARY_LOADER, LIBRARY_LAZY);
         if (!loader) {
                 report(d, FAULT, "loader", "install one (Debian: ocl-icd-libopencl1)",
-                       "programs find no OpenCL loader: libOpenCL.so.1 is missing");
+                       "programs find no OpenCL loader: " LIBRARY_LOADER " is missing");
                 return;
         }
         const char *path = library_path(loader);
-        report(d, OK, "loader", "", "%s", path ? path : "libOpenCL.so.1");
+        report(d, OK, "loader", "", "%s", path ? path : LIBRARY_LOADER);
         library_unload(loader);
 }
 
@@ -151,8 +153,14 @@ static bool ends_with(const char *text, const char *end)
 static void find_in_name(struct doctor *d, const char *library)
 {
         const char *slash = strrchr(library, '/');
-        if (!*d->library && !strncmp(slash ? slash + 1 : library, "libspancl.", 10))
+        if (!*d->library &&
+            !strncmp(slash ? slash + 1 : library, LIBRARY_CLIENT_ANY, strlen(LIBRARY_CLIENT_ANY)))
                 snprintf(d->library, sizeof(d->library), "%s", library);
+}
+
+static void find_in_list(void *user, const char *library)
+{
+        find_in_name(user, library);
 }
 
 static void find_in_file(struct doctor *d, const char *path)
@@ -190,6 +198,7 @@ static void find_registration(struct doctor *d, const char *vendors)
         const char *more = getenv("OCL_ICD_FILENAMES");
         char path[PATH_MAX];
         struct vendors v = { d, vendors };
+        icd_each(find_in_list, d);
         if (folder_exists(vendors)) {
                 (void)folder_names(vendors, find_in_entry, &v);
         } else if (ends_with(vendors, ".icd")) {
@@ -201,10 +210,10 @@ static void find_registration(struct doctor *d, const char *vendors)
                 find_in_name(d, vendors);
         }
         while (more && *more) {
-                size_t n = strcspn(more, ":");
+                size_t n = strcspn(more, LIBRARY_SEPARATOR);
                 snprintf(path, sizeof(path), "%.*s", (int)n, more);
                 find_in_name(d, path);
-                more += n + (more[n] == ':');
+                more += n + (more[n] != 0);
         }
 }
 
@@ -220,10 +229,11 @@ static void check_icd(struct doctor *d)
                 struct text remedy = text_of(
                         "`spancl run PROGRAM` needs no entry; for other programs %s%s%s",
                         is_set ? "unset " : "install SpanCL", is_set ? name : "",
-                        is_set ? " if SpanCL is installed, or set it to the path of libspancl.so.1"
-                               : ", or set OCL_ICD_VENDORS to the path of libspancl.so.1");
+                        is_set ? " if SpanCL is installed, or set it to the path of " LIBRARY_CLIENT
+                               : ", or set OCL_ICD_VENDORS to the path of " LIBRARY_CLIENT);
                 report(d, FAULT, "icd", remedy.text,
-                       "the loader does not find SpanCL: no file in %s names libspancl%s%s%s",
+                       "the loader does not find SpanCL: no file in %s names " LIBRARY_CLIENT
+                       "%s%s%s",
                        vendors, is_set ? " (" : "", is_set ? name : "", is_set ? ")" : "");
                 return;
         }
@@ -554,7 +564,8 @@ static bool check_hello(struct doctor *d, const struct server_spec *spec, const 
                 report(d, FAULT, "pairing", pairing_remedy(spec, at).text, "%s", why);
         else if (r == SP_E_UNSUPP)
                 report(d, FAULT, "pairing",
-                       "install SpanCL's TLS module (libspancl-tls.so, libssl)", "%s", why);
+                       "install SpanCL's TLS module (" LIBRARY_NAME("spancl-tls") ", libssl)", "%s",
+                       why);
         else if (r == SP_E_VERSION)
                 report(d, FAULT, "protocol", "install the same version of SpanCL on both hosts",
                        "%s", why);

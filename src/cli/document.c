@@ -9,6 +9,7 @@
 #include "cli/completion.h"
 #include "cli/options.h"
 #include "cli/page.h"
+#include "config/absent.h"
 #include "config/document.h"
 #include "config/files.h"
 #include "config/variables.h"
@@ -103,6 +104,20 @@ static int print_json(void)
         return wrong ? 2 : 0;
 }
 
+/* Print the options of the server that this system has no counterpart of, if there are any. */
+static void print_absent(void)
+{
+        const char *begin = "Off on this system, and refused by spancld: ";
+        for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
+                if (config_entry(id)->side != CONFIG_SERVER || !config_is_absent(id))
+                        continue;
+                printf("%s%s", begin, config_entry(id)->name);
+                begin = ", ";
+        }
+        if (*begin == ',')
+                printf("\n");
+}
+
 int command_config(int argc, char **argv)
 {
         if (argc == 1 && !strcmp(argv[0], "--json"))
@@ -131,6 +146,7 @@ int command_config(int argc, char **argv)
         }
         config_servers_free(specs, count);
         printf("\nOptions of spancld: spancld --help\n");
+        print_absent();
         return wrong ? 2 : 0;
 }
 

@@ -254,7 +254,7 @@ int remote_observe(const struct server_spec *spec, const char *address, uint64_t
                    int timeout_ms, struct remote **ret, char text[REMOTE_TEXT_MAX])
 {
         int status = connect_to(spec, address, process, timeout_ms, ret, text);
-        if (!status && session_send((*ret)->session, trace_start, .request = 0) < 0) {
+        if (!status && session_send((*ret)->session, trace_start, .flags = 0) < 0) {
                 snprintf(text, REMOTE_TEXT_MAX, "%s: out of memory", spec->name);
                 *ret = remote_close(*ret);
                 return SP_E_NOMEM;

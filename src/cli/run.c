@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/command.h"
 #include "cli/options.h"
 #include "os/file.h"
+#include "os/icd.h"
 #include "os/process/child.h"
 #include "os/process/environment.h"
+#include "os/process/library_name.h"
 #include "os/process/program.h"
 #include "os/signals.h"
 
@@ -20,8 +23,8 @@
 bool run_library(char out[PATH_MAX])
 {
         static const char *const places[] = {
-                "%s/../lib/libspancl.so.1",
-                "%s/../" SPANCL_LIBDIR "/libspancl.so.1",
+                "%s/../lib/" LIBRARY_CLIENT, "%s/../" SPANCL_LIBDIR "/" LIBRARY_CLIENT,
+                "%s/" LIBRARY_CLIENT, /* on Windows */
         };
         char folder[PATH_MAX];
         if (!program_folder(folder))
@@ -38,10 +41,11 @@ bool run_library(char out[PATH_MAX])
 
 static int set_environment(const char *servers)
 {
-        char library[PATH_MAX];
-        if (!run_library(library)) {
-                fprintf(stderr, "spancl: libspancl.so.1 is not beside this program, in ../lib or "
-                                "../" SPANCL_LIBDIR "\n");
+        char found[PATH_MAX], library[PATH_MAX];
+        if (!run_library(found) || !icd_path(found, library)) {
+                fprintf(stderr,
+                        "spancl: " LIBRARY_CLIENT " is not beside this program, in ../lib or "
+                        "../" SPANCL_LIBDIR "\n");
                 return SP_E_NOENT;
         }
         /* ocl-icd accepts a library in OCL_ICD_VENDORS. Khronos' loader finds no folder of that
@@ -85,14 +89,7 @@ int run_execute(char **argv)
 
 int run_start(char *const argv[], struct child *ret)
 {
-        return child_start(argv, complain, ret);
-}
-
-/* In the child: become the program, with the standard output of this process. */
-static int become(void *user, int to)
-{
-        (void)file_close(to);
-        return run_execute(user);
+        return child_start(argv, true, complain, ret);
 }
 
 int run_until_end(char **argv)
@@ -100,7 +97,8 @@ int run_until_end(char **argv)
         static const int keys[] = { SIGINT, SIGQUIT };
         struct child child;
         int number = 0;
-        if (child_run(become, argv, 0, &child) < 0) {
+        fflush(NULL); /* before the program's output */
+        if (child_start(argv, false, complain, &child) < 0) {
                 fprintf(stderr, "spancl: %s\n", strerror(errno));
                 return 126;
         }
@@ -128,4 +126,43 @@ int command_run(int argc, char **argv)
         int r = run_prepare(servers);
         mem_free(servers);
         return r < 0 ? 2 : run_execute(argv + i);
+}
+
+/* ---- registration of the library ------------------------------------------------------------- */
+
+static int change(const char *command, int argc, int (*how)(const char *library), const char *done)
+{
+        char library[PATH_MAX], path[PATH_MAX];
+        if (argc)
+                return command_usage(command);
+        if (!run_library(library) || !icd_path(library, path)) {
+                fprintf(stderr,
+                        "spancl: " LIBRARY_CLIENT " is not where `spancl run` looks for it\n");
+                return 1;
+        }
+        int r = how(library);
+        if (!r)
+                printf("%s %s\n", path, done);
+        else if (r == SP_E_UNSUPP)
+                fprintf(stderr,
+                        "spancl: this system has no registry. Packages and `cmake --install` write the file "
+                        "for ICD loaders\n");
+        else if (r == SP_E_NOENT)
+                fprintf(stderr, "spancl: %s is not registered\n", path);
+        else
+                fprintf(stderr, "spancl: the registry can't be changed: %s%s\n", strerror(errno),
+                        errno == EACCES ? ". Only an administrator may" : "");
+        return r < 0;
+}
+
+int command_install(int argc, char **argv)
+{
+        (void)argv;
+        return change("install", argc, icd_register, "is registered for all programs");
+}
+
+int command_uninstall(int argc, char **argv)
+{
+        (void)argv;
+        return change("uninstall", argc, icd_unregister, "is not registered any more");
 }

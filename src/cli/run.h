@@ -1,4 +1,5 @@
-/* spancl run: executes a program in an environment where its OpenCL is SpanCL. */
+/* spancl run: executes a program in an environment where its OpenCL is SpanCL. spancl install and uninstall: change the
+ * system's list of OpenCL implementations. */
 #ifndef SPANCL_CLI_RUN_H
 #define SPANCL_CLI_RUN_H
 
@@ -8,6 +9,11 @@
 #include "os/process/child.h"
 
 int command_run(int argc, char **argv);
+
+/* Register the library with the system's ICD loader (os/icd.h), or remove it from the loader's list. Return the
+ * program's exit status. */
+int command_install(int argc, char **argv);
+int command_uninstall(int argc, char **argv);
 
 /* Find libspancl relative to this program: in the build tree, or in the installation prefix. */
 bool run_library(char out[PATH_MAX]);

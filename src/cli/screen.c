@@ -53,7 +53,7 @@ bool screen_is_possible(void)
 {
         const char *term = environment_get("TERM");
         return file_is_terminal(FILE_STDIN) && file_is_terminal(FILE_STDOUT) && term && *term &&
-               strcmp(term, "dumb") != 0;
+               strcmp(term, "dumb") != 0 && terminal_keep() == 0;
 }
 
 int screen_open(void)

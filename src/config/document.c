@@ -59,6 +59,8 @@ const struct config_note config_commands[] = {
           "Shows a code with which a client of another host pairs with this server (spancl pair)." },
         { "pair --rotate [--keys DIR]",
           "Makes a new key for this server; clients that know the old one accept it." },
+        { "pair --nano NAME [--keys DIR]",
+          "Makes the key of a device with the nano client, and prints it (docs/NANO.md)." },
         { "clients [list] [--json] [--keys DIR]",
           "Lists the clients that may use this server: name, user and host as they were when it was paired, the "
           "time of the last connection, fingerprint, limits. docs/JSON.md has the keys of --json." },

@@ -41,6 +41,6 @@ void contexts_notify(const struct server *s, const char *text) REQUIRES(client_h
 void contexts_server_lost(struct server *s, const struct server_loss *loss) REQUIRES(client_held);
 
 /* Does any context have a device there? */
-bool contexts_use(const struct server *s);
+bool contexts_use(const struct server *s) REQUIRES(client_held);
 
 #endif

@@ -31,8 +31,9 @@ _Static_assert(sizeof(size_t) == 8 || sizeof(size_t) == 4, "info_put_local knows
 enum mask_how {
         MASK_DROP, /* not answered: the extension that it belongs to is not offered, or api does */
         MASK_ZERO, /* as many zero bytes */
-        MASK_OBJECT,     /* the size of a memory object */
-        MASK_BITS,       /* bits are cleared */
+        MASK_OBJECT, /* the size of a memory object */
+        MASK_BITS,   /* bits are cleared */
+        MASK_SVM, /* the kind of shared virtual memory that the client offers, if the device has it here */
         MASK_PARTITIONS, /* ways to divide a device */
         MASK_VERSION,    /* a text that begins with the version */
         MASK_NUMBER,     /* cl_version */
@@ -52,7 +53,7 @@ static const struct mask {
         { CL_DEVICE_PARENT_DEVICE, MASK_DROP },
         { CL_DEVICE_REFERENCE_COUNT, MASK_DROP },
         { CL_DEVICE_AVAILABLE, MASK_DROP },
-        { CL_DEVICE_SVM_CAPABILITIES, MASK_BITS, ~(cl_bitfield)CL_DEVICE_SVM_COARSE_GRAIN_BUFFER },
+        { CL_DEVICE_SVM_CAPABILITIES, MASK_SVM, ~(cl_bitfield)CL_DEVICE_SVM_COARSE_GRAIN_BUFFER },
 
         /* The host's memory is on the other side of a network. */
         { CL_DEVICE_HOST_UNIFIED_MEMORY, MASK_ZERO },
@@ -223,7 +224,7 @@ static const cl_name_version extensions_own[] = {
 
 /* The properties of a device that decide about some of these. */
 struct own {
-        bool usm, pci;
+        bool svm, usm, pci;
 };
 
 static size_t own_count(struct own own)
@@ -388,11 +389,14 @@ static int mask_one(struct buf *out, cl_device_info name, struct bytes v, struct
                 return mask_object(out, name, v);
         case MASK_PARTITIONS:
                 return mask_partitions(out, name, v);
+        case MASK_SVM:
         case MASK_BITS:
                 if (v.size != sizeof(bits))
                         return 0;
                 memcpy(&bits, v.data, sizeof(bits));
                 bits &= ~m->bits;
+                if (m->how == MASK_SVM && !own.svm)
+                        bits = 0;
                 return info_put(out, name, &bits, sizeof(bits));
         case MASK_VERSION:
                 return is_ended(v) ? mask_version(out, name, v) : 0;
@@ -467,7 +471,7 @@ int device_mask(struct bytes native, struct buf *out)
         struct bytes all = native;
         struct info_entry e;
         cl_device_pci_bus_info_khr pci;
-        const struct own own = { has_usm(native), device_place_pci(native, &pci) };
+        const struct own own = { has_svm(native), has_usm(native), device_place_pci(native, &pci) };
         struct buf local = { 0 };
         int r = 0;
         while (!r && info_next(&native, &e)) {

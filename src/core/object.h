@@ -281,6 +281,7 @@ struct kernel_arg_info {
 
 struct kernel_info {
         char *name, *attributes;
+        unsigned name_number; /* names_of_kernel; 0: none yet (core/profile/names.h) */
         cl_uint arg_count;
         struct kernel_arg_info *args;
         bool native_info; /* CL_KERNEL_ARG_* are known */

@@ -23,6 +23,11 @@ void platform_free(cl_platform_id p)
         mem_free(p);
 }
 
+const char *platform_name(void)
+{
+        return config_text(CONFIG_platform_name);
+}
+
 const char *platform_vendor(void)
 {
         return config_text(CONFIG_platform_vendor);

@@ -9,7 +9,9 @@
 SP_NODISCARD int platform_new(struct client *c, cl_platform_id *ret);
 void platform_free(cl_platform_id p);
 
-/* CL_PLATFORM_VENDOR, as SPANCL_PLATFORM_VENDOR says. Borrowed from the environment. Any thread. */
+/* CL_PLATFORM_NAME and CL_PLATFORM_VENDOR, as SPANCL_PLATFORM_NAME and SPANCL_PLATFORM_VENDOR say. Borrowed from the
+ * environment. Any thread. */
+const char *platform_name(void);
 const char *platform_vendor(void);
 
 #endif

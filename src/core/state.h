@@ -168,6 +168,8 @@ struct client {
                 struct range_set free;
                 unsigned used;        /* struct storage of buffers */
                 struct list released; /* struct storage that the server may still use */
+                struct list kept;     /* and that nothing uses, with their pages */
+                uint64_t waiting;     /* bytes of both that are mapped */
         } arena GUARDED_BY(client_held);
 };
 

@@ -35,17 +35,18 @@ void tracing_start(void)
                 trace_limit((size_t)config_number(CONFIG_trace_ring) << 19);
         else if (config_number(CONFIG_trace_size))
                 trace_extend((size_t)config_number(CONFIG_trace_size) << 19);
-        if (*config_text(CONFIG_trace))
-                trace_start();
         recorder_start();
+        if (*config_text(CONFIG_trace))
+                trace_start(!recorder_is_on());
         begin_ns = clock_now_ns();
 }
 
-void tracing_server(struct server *s)
+void tracing_server(struct server *s, bool knows_recorder)
 {
+        uint64_t flags = knows_recorder && recorder_is_on() ? TRACE_START_RECORDER : 0;
         if (!trace_is_recording() || s->spec->in_process) /* which records where we do */
                 return;
-        if (session_send(s->session, trace_start, .request = 0) < 0)
+        if (session_send(s->session, trace_start, .flags = flags) < 0)
                 log_error("client", "out of memory: %s is not traced", server_name(s));
 }
 
@@ -53,7 +54,7 @@ void tracing_server(struct server *s)
 struct writing {
         struct client *client;
         struct timeline out;
-        struct journal_view view;
+        struct calls calls;
         struct journal_gaps gaps;
         uint64_t dropped; /* of the client's own records */
         struct trace_links *links;
@@ -68,9 +69,7 @@ static int put_own(void *user, const struct trace_thread *t) LOCK_UNCHECKED
         w->gaps.dropped += t->lost;
         for (size_t i = 0; i < t->count; i++) {
                 const struct trace_record *r = &t->records[i];
-                bool named = trace_probe_of(r) == TRACE_enqueue;
-                timeline_record(&w->out, JOURNAL_CLIENT, t->id, r,
-                                named ? journal_name(&w->view, r->value) : NULL);
+                timeline_record(&w->out, JOURNAL_CLIENT, t->id, r, calls_put(&w->calls, r));
                 trace_links_put(w->links, &w->out, r);
         }
         return 0;
@@ -79,7 +78,7 @@ static int put_own(void *user, const struct trace_thread *t) LOCK_UNCHECKED
 static bool has_call(void *user, uint64_t event) LOCK_UNCHECKED
 {
         const struct writing *w = user;
-        return journal_name(&w->view, event) != NULL;
+        return calls_have(&w->calls, event);
 }
 
 static void put_server(struct writing *w, const struct server *s, struct bytes info)
@@ -155,9 +154,14 @@ static void put_other(struct writing *w) REQUIRES(client_held)
 {
         struct client *c = w->client;
         struct timeline_clock clocks[CLIENT_SERVERS_MAX];
-        for (unsigned i = 0; i < c->server_count; i++)
-                clocks[i] = (struct timeline_clock){ server_name(c->servers[i]),
-                                                     server_clock_error_ns(c->servers[i]) };
+        size_t known = 0;
+        for (unsigned i = 0; i < c->server_count; i++) {
+                const struct server *s = c->servers[i];
+                if (s->spec->in_process || s->clock.at_ns)
+                        clocks[known++] =
+                                (struct timeline_clock){ server_name(s), server_clock_error_ns(s),
+                                                         s->clock.offset };
+        }
         timeline_other(&w->out);
         timeline_arg_text(&w->out, "version", SPANCL_VERSION);
         if (w->reason)
@@ -165,7 +169,7 @@ static void put_other(struct writing *w) REQUIRES(client_held)
         timeline_arg(&w->out, "dropped", w->gaps.dropped);
         timeline_arg(&w->out, "dropped_client", w->dropped);
         timeline_arg(&w->out, "untimed", w->gaps.untimed);
-        timeline_clocks(&w->out, clocks, c->server_count);
+        timeline_clocks(&w->out, clocks, known);
         if (!w->reason) /* the flight recorder does not wait for samples */
                 put_energy(w);
 }
@@ -175,13 +179,13 @@ static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)
         struct client *c = w->client;
         timeline_begin(&w->out, file);
         timeline_process(&w->out, JOURNAL_CLIENT, "client");
-        bool bad = journal_view(&w->view) < 0;
-        bad |= trace_links_new(c->server_count, &w->links) < 0;
+        bool bad = trace_links_new(c->server_count, &w->links) < 0;
         for (unsigned i = 0; i < c->server_count; i++)
                 put_link(w, c->servers[i]);
-        bad |= trace_read(put_own, w) < 0;
+        bad |= trace_read(put_own, w) < 0 || w->calls.incomplete;
+        calls_sort(&w->calls);
         trace_links_end(w->links, &w->out);
-        journal_write(c, &w->view, &w->out, &w->gaps);
+        bad |= journal_write(c, &w->calls, &w->out, &w->gaps) < 0;
         w->dropped = w->gaps.dropped;
         for (unsigned i = 0; i < c->server_count; i++)
                 ask(w, c->servers[i]);
@@ -190,7 +194,7 @@ static void write_all(struct writing *w, FILE *file) REQUIRES(client_held)
         if (bad)
                 log_error("client", "SPANCL_TRACE: out of memory; the timeline is not complete");
         trace_links_free(w->links);
-        journal_view_fini(&w->view);
+        calls_fini(&w->calls);
 }
 
 /* `file`: NULL: it can't be opened. */

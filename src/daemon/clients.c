@@ -10,6 +10,7 @@
 #include "daemon/supervisor/gate.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "transport/nano_key.h"
 
 enum {
         PREFIX_MIN = 8,
@@ -270,6 +271,7 @@ static int drop(struct clients *c, int argc, char **argv)
         char hex[KEYS_HEX + 1], name[KEYS_NAME_MAX + 1];
         keys_hex(e.fingerprint, hex);
         keys_unsee(c->folder, hex);
+        (void)!keys_drop(c->folder, NANO_KEYS, e.fingerprint, c->text); /* if it is a nano client */
         printf("%s is no client any more. A spancld that runs ends its sessions.\n",
                tamed(e.name, name));
         return 0;

@@ -1,4 +1,4 @@
-/* The messages between supervisor, workers, zygote and dialler, over a SOCK_SEQPACKET pair. Each
+/* The messages between supervisor, workers, zygote and helpers, over a SOCK_SEQPACKET pair. Each
  * packet is one message: a kind, its bytes, and perhaps a descriptor. No state. */
 #ifndef SPANCL_DAEMON_CONTROL_H
 #define SPANCL_DAEMON_CONTROL_H
@@ -37,6 +37,8 @@ enum control_kind {
         CONTROL_DIALLER = 'D',
         /* The same with media-io (daemon/supervisor/introduce.h), if there are sources. */
         CONTROL_STREAMS = 'J',
+        /* The same with the allocator (daemon/allocator/allocator.h), if the session may use it. */
+        CONTROL_ALLOCATOR = 'a',
         /* Between worker and dialler: a request or its answer (daemon/dialler/dial_message.h). */
         CONTROL_DIAL = 'N',
         /* To a worker, as its first message: check your devices, and end. */
@@ -60,7 +62,7 @@ enum control_kind {
         /* The first message. Text: the number of its process, and the errno that kept it from
          * namespaces of its own; 0: it has them, or should have none. */
         CONTROL_PID = 'P',
-        /* The sandbox is complete. With the descriptor of daemon/linux/refusals.h, if there is one. */
+        /* The sandbox is complete. With the descriptor of daemon/system/refusals.h, if there is one. */
         CONTROL_CALLS = 'A',
         /* Before CONTROL_READY: a part of the devices' descriptions (daemon/supervisor/describing.h). */
         CONTROL_DEVICES = 'Y',

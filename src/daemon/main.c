@@ -9,25 +9,30 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/paragraph.h"
+#include "config/absent.h"
 #include "config/document.h"
 #include "config/options.h"
+#include "daemon/allocator/allocator.h"
 #include "daemon/client_limits.h"
 #include "daemon/clients.h"
 #include "daemon/dialler/dialler.h"
 #include "daemon/exporter/exporter.h"
-#include "daemon/linux/birth.h"
-#include "daemon/linux/sandbox_test.h"
-#include "daemon/linux/zygote.h"
 #include "daemon/print_records.h"
 #include "daemon/sensors/sensors.h"
 #include "daemon/supervisor/gate.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/supervisor.h"
+#include "daemon/system/birth.h"
+#include "daemon/system/lifetime.h"
+#include "daemon/system/sandbox_test.h"
+#include "daemon/system/service.h"
+#include "daemon/system/zygote.h"
 #include "daemon/upkeep/meter.h"
 #include "daemon/worker/worker.h"
 #include "os/file.h"
 #include "os/file_info.h"
 #include "os/process/process.h"
+#include "os/thread.h"
 #include "sandbox/calls.h"
 #include "transport/tls.h"
 
@@ -43,7 +48,7 @@ static void print_help(void)
         }
         for (enum config_id id = 0; id < CONFIG_COUNT; id++) {
                 const struct config_entry *e = config_entry(id);
-                if (e->side != CONFIG_SERVER)
+                if (e->side != CONFIG_SERVER || config_is_absent(id))
                         continue;
                 printf("\n  %s%s%s\n", e->name, *e->value ? " " : "", e->value);
                 paragraph_print(stdout, INDENT, e->doc);
@@ -57,9 +62,26 @@ static void print_help(void)
         }
 }
 
+/* Return true if this system has a counterpart of each option that is given. */
+static bool has_all(const struct config_options *o)
+{
+        enum config_id id = 0;
+        while (id < CONFIG_COUNT && !(o->values[id] && config_is_absent(id)))
+                id++;
+        for (size_t i = 0; i < o->list_count && id == CONFIG_COUNT; i++)
+                if (config_is_absent(o->list[i].id))
+                        id = o->list[i].id;
+        if (id < CONFIG_COUNT)
+                fprintf(stderr,
+                        "spancld: this system has no counterpart of %s; docs/PLATFORMS.md says what it lacks\n",
+                        config_entry(id)->name);
+        return id == CONFIG_COUNT;
+}
+
 /* The part that this process plays: the supervisor, unless a member is set. */
 struct part {
-        bool pair, rotate, zygote, dialler, local, exporter, sensors, sandbox_test;
+        const char *nano; /* a device's name, for `spancld pair --nano`; "": it is missing */
+        bool pair, rotate, zygote, dialler, local, exporter, sensors, allocator, sandbox_test;
         int clients;                     /* the number of `words`, and 1 */
         char **words;                    /* the arguments of `spancld clients` */
         const char *scratch_dir, *owner; /* a worker's */
@@ -85,7 +107,7 @@ static void choose_format(const struct config_options *o, const struct part *par
 {
         uint64_t wanted = config_option_number(o, CONFIG_log_format);
         if (part->pair || part->clients || part->sandbox_test || part->zygote || part->dialler ||
-            part->exporter || part->sensors || part->scratch_dir)
+            part->exporter || part->sensors || part->allocator || part->scratch_dir)
                 return;
         log_format = wanted ? (enum log_format)wanted : is_journal() ? LOG_JOURNAL : LOG_TEXT;
         if (log_format == LOG_JOURNAL && journal_open(JOURNAL_SOCKET))
@@ -112,6 +134,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 printf("spancld %s\n", SPANCL_VERSION);
                 return 0;
         }
+        if (!has_all(o))
+                return 2;
         if (*config_option_text(o, CONFIG_print_dns))
                 return print_dns(o);
         if (config_option_flag(o, CONFIG_print_avahi))
@@ -121,6 +145,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
         transport_timeout_ms = (unsigned)config_option_number(o, CONFIG_link_timeout);
         transport_multipath = config_option_number(o, CONFIG_multipath) == 1;
         tls_by_kernel = config_option_number(o, CONFIG_ktls) == 0;
+        /* Read the quota of CPU time before a sandbox hides it. Processes that are forked inherit it. */
+        (void)thread_cores();
         char wrong[160];
         if (!calls_known(config_option_text(o, CONFIG_sandbox_allow), wrong, sizeof(wrong))) {
                 fprintf(stderr, "spancld: --sandbox-allow: %s\n", wrong);
@@ -160,6 +186,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
                         "connection to LTTng's session daemon\n");
                 return 2;
         }
+        if (part->nano)
+                return gate_nano(o, part->nano);
         if (part->pair)
                 return part->rotate ? gate_rotate(o) : gate_show_code(o);
         if (part->clients)
@@ -174,6 +202,8 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 return exporter_main();
         if (part->sensors)
                 return sensors_main(o);
+        if (part->allocator)
+                return allocator_main(o);
         if (part->memory)
                 return meter_main(o, part->memory, part->tasks);
         if (!part->scratch_dir) {
@@ -184,7 +214,9 @@ static int run(struct config_options *o, const struct config_command_line *line,
                 warn_of_users(o, CONFIG_media_sink, "--media-sink");
                 return supervisor_main(o, line->argc, line->argv);
         }
-        return birth(o, process_parent()) ? worker_main(o, part->scratch_dir, part->owner) : 1;
+        return birth(o, process_parent())
+                       ? lifetime_end(worker_main(o, part->scratch_dir, part->owner))
+                       : 1;
 }
 
 /* Parse the command line, then the same with the options of a file, which the other processes get. */
@@ -215,7 +247,7 @@ static void take_words(struct part *part, int *argc, char ***argv)
         *argv += n;
 }
 
-int main(int argc, char **argv)
+static int run_part(int argc, char **argv)
 {
         /* The supervisor starts the other processes with its own options and, in front of them:
          *   a worker   "--worker SCRATCH_DIR OWNER"
@@ -223,6 +255,7 @@ int main(int argc, char **argv)
          *   the dialler, which makes links to other servers   "--dialler LOCAL"
          *   the exporter, which serves metrics   "--exporter"
          *   the sensors, which read the devices' state   "--sensors"
+         *   the allocator, which makes device memory that workers share   "--allocator"
          *   the meter, which measures sessions   "--meter MEMORY TASKS" */
         static char help[] = "--help", version[] = "--version";
         struct part part = { 0 };
@@ -249,6 +282,10 @@ int main(int argc, char **argv)
                 part.sensors = true;
                 argc--;
                 argv++;
+        } else if (argc >= 2 && !strcmp(argv[1], "--allocator")) {
+                part.allocator = true;
+                argc--;
+                argv++;
         } else if (argc >= 2 && !strcmp(argv[1], "--exporter")) {
                 part.exporter = true;
                 argc--;
@@ -271,10 +308,20 @@ int main(int argc, char **argv)
                         part.rotate = true;
                         argc--;
                         argv++;
+                } else if (argc >= 2 && !strcmp(argv[1], "--nano")) {
+                        const int named = argc >= 3 && *argv[2] != '-';
+                        part.nano = named ? argv[2] : "";
+                        argc -= 1 + named;
+                        argv += 1 + named;
+                } else if (argc >= 2 && !strncmp(argv[1], "--nano=", 7)) {
+                        part.nano = argv[1] + 7;
+                        argc--;
+                        argv++;
                 }
         }
-        struct config_options o;
-        struct config_command_line line = { 0 };
+        /* They stay until the process ends, because the janitor may be a thread that still reads them. */
+        static struct config_options o;
+        static struct config_command_line line;
         char *error = NULL;
         int r = read_options(argc, argv, &o, &line, &error);
         if (r < 0) {
@@ -284,7 +331,11 @@ int main(int argc, char **argv)
         } else {
                 r = run(&o, &line, &part);
         }
-        config_options_fini(&o);
-        config_command_line_fini(&line);
         return r;
+}
+
+int main(int argc, char **argv)
+{
+        int status;
+        return service_handle(argc, argv, run_part, &status) ? status : run_part(argc, argv);
 }

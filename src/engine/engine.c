@@ -34,6 +34,8 @@ struct engine *engine_free(struct engine *e) LOCK_UNCHECKED
         engine_transfer_abandon_all(e);
         engine_untracked_abandon(e);
         engine_event_free_all(e);
+        for (size_t i = 0; i < e->peers.count; i++)
+                engine_device_staging_end(e->peers.all[i]);
         size_t pos = 0;
         struct object *o;
         while ((o = map_next(&e->objects.table, &pos)))
@@ -379,4 +381,8 @@ const struct wire_handlers engine_server_handlers = {
         .event_done = engine_handle_event_done,
         .transfer_failed = engine_handle_transfer_failed,
         .transfer_cut = engine_handle_transfer_cut,
+        .staging_offer = engine_handle_staging_offer,
+        .staging_answer = engine_handle_staging_answer,
+        .staging_filled = engine_handle_staging_filled,
+        .staging_emptied = engine_handle_staging_emptied,
 };

@@ -53,6 +53,13 @@ struct engine_ops {
          * is none; the function may be NULL. */
         void *(*bounce)(void *user, uint64_t *ret_size);
 
+        /* Pass a descriptor, which stays the caller's, to the peer of the session, over the connection of lane 0.
+         * Messages sent afterwards come behind it. SP_E_UNSUPP, SP_E_AGAIN, SP_E_LINK: it was not passed. May be
+         * NULL. */
+        int (*pass)(void *user, struct session *s, int fd);
+        /* Take a descriptor that the peer has passed; the caller closes it. SP_E_NOENT: there is none. May be NULL. */
+        int (*take)(void *user, struct session *s);
+
         /* The backend is broken (backend_params.broken): end the session and send the client
          * `text`. Called on any thread, with or without the lock. May be NULL. */
         void (*broken)(void *user, const char *text);
@@ -110,6 +117,9 @@ void engine_peer_unreachable(struct engine *e, struct session *s, const char *te
  * if the client relayed them. Then the other side may have acknowledged more since its hello
  * (session_acked_seq). */
 bool engine_peer_connected(struct engine *e, struct session *s) REQUIRES(engine_held);
+/* Lane 0 of a peer has a connection. `near`: engine_ops.pass and take work with it, and the peer has
+ * FEATURE_STAGING. */
+void engine_peer_near(struct engine *e, struct session *s, bool near) REQUIRES(engine_held);
 /* All lanes that this side has dialled are connected. If the client relayed them, the engine
  * notifies it. */
 void engine_peer_direct(struct engine *e, struct session *s) REQUIRES(engine_held);

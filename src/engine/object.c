@@ -40,13 +40,16 @@ void engine_object_unref(struct object *o)
 
 /* Hold the buffer until the untracked commands in flight complete. They hold nothing themselves,
  * since the backend keeps their buffers. The client may want to be notified when they no longer use
- * it, and its bytes count towards limits until then. */
+ * it, and its bytes count towards limits until then. Memory that it is made over, as in the arena, is unmapped and used
+ * again when the client releases that, which it does behind the buffer. */
 static int keep_for_untracked(struct buffer *b) REQUIRES(engine_held)
 {
         const struct engine *e = b->object.engine;
-        bool asked = b->object.request || (b->parent && b->parent->object.request) ||
-                     (b->svm && b->svm->object.request);
-        return asked || engine_limits_memory(e) ? engine_untracked_keep(b) : 0;
+        bool asked = b->object.request || (b->parent && b->parent->object.request);
+        const struct buffer *root = b;
+        while (root->parent)
+                root = root->parent;
+        return asked || root->svm || engine_limits_memory(e) ? engine_untracked_keep(b) : 0;
 }
 
 int engine_handle_release(void *user, const struct wire_release *m)
@@ -247,8 +250,10 @@ static cl_int replica_make(struct buffer *b, unsigned domain, unsigned root, str
         status = replica_create(b, domain, root, &r->native);
         if (status < 0) {
                 storage_give(e, storage_of(b), &b->charged);
-                if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE && storage_of(b))
+                if (status == CL_MEM_OBJECT_ALLOCATION_FAILURE && storage_of(b)) {
+                        engine_device_staging_trim(e);
                         engine_storage_full(e);
+                }
         }
         return status;
 }
@@ -309,8 +314,13 @@ static bool parent_fits(const struct image_desc *d, const struct buffer *parent)
                 size_t span = image_span(d);
                 return (pitched || line) && span && span <= parent->size;
         }
-        return d->type == CL_MEM_OBJECT_IMAGE2D && parent->image.type == d->type &&
-               parent->image.width == d->width && parent->image.height == d->height &&
+        /* Their number bounds the depth of calls that go from parent to parent. */
+        unsigned parents = 0;
+        for (const struct buffer *b = parent; b && engine_buffer_is_image(b); b = b->parent)
+                parents++;
+        return parents <= IMAGE_PARENTS_MAX && d->type == CL_MEM_OBJECT_IMAGE2D &&
+               parent->image.type == d->type && parent->image.width == d->width &&
+               parent->image.height == d->height &&
                image_pixel_size(parent->image.order, parent->image.data_type) ==
                        image_pixel_size(d->order, d->data_type);
 }

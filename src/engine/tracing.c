@@ -43,17 +43,26 @@ static int put_thread(void *user, const struct trace_thread *t)
 static struct {
         struct lock lock;
         unsigned observers;
-        bool client;  /* it wants records until its session ends */
+        enum { CLIENT_NO, CLIENT_RECORDER, CLIENT_ALL } client; /* until its session ends */
         bool limited; /* trace_limit was called, or it is too late */
 } watch = { .lock = LOCK_INIT };
+
+/* Record what observers and the client want. */
+static void record(void) REQUIRES(watch.lock)
+{
+        if (watch.observers || watch.client)
+                trace_start(watch.observers || watch.client == CLIENT_ALL);
+        else
+                trace_pause();
+}
 
 int engine_handle_trace_start(void *user, const struct wire_trace_start *m)
 {
         (void)user;
-        (void)m;
         lock_take(&watch.lock);
-        watch.client = watch.limited = true;
-        trace_start();
+        watch.client = m->flags & TRACE_START_RECORDER ? CLIENT_RECORDER : CLIENT_ALL;
+        watch.limited = true;
+        record();
         lock_release(&watch.lock);
         return 0;
 }
@@ -65,10 +74,7 @@ void engine_trace_watch(bool on)
                 trace_limit(OBSERVED_BYTES);
         watch.limited = true;
         watch.observers += on ? 1 : -1u;
-        if (on)
-                trace_start();
-        else if (!watch.observers && !watch.client)
-                trace_pause();
+        record();
         lock_release(&watch.lock);
 }
 

@@ -124,6 +124,10 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
                             (checks ? FEATURE_CHECKSUM : 0);
         if (!lane && !m->role && engine_takes_uploads(l->engine))
                 features |= m->features & FEATURE_UPLOADS;
+        if (!lane && !m->role)
+                features |= m->features & FEATURE_RECORDER;
+        if (!lane && m->role && share)
+                features |= m->features & FEATURE_STAGING;
         if (!lane && !m->role && m->features & FEATURE_NOTICES)
                 engine_take_notices(l->engine);
         int r = c ? 0 : SP_E_NOMEM;
@@ -179,6 +183,8 @@ int attaching_attach(struct server_loop *l, const struct wire_hello *m, struct s
         r = link_up(&c->lanes.links[lane], s, lane, conn, has);
         if (r == 0)
                 link_pack(&c->lanes.links[lane], features, serving_option(l, CONFIG_compression));
+        if (r == 0 && !lane && m->role)
+                peering_connected(l, c, features);
         if (r == 0 && again) {
                 r = session_resume(s, m->generation);
                 engine_settle(l->engine);

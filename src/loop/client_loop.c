@@ -196,6 +196,7 @@ static void opened_as(const struct dial_reply *reply, struct io_connect *at)
         at->remote_ns = reply->time_ns;
         at->described = reply->features & FEATURE_DESCRIPTION;
         at->uploads = reply->features & FEATURE_UPLOADS;
+        at->knows_recorder = reply->features & FEATURE_RECORDER;
 }
 
 /* The connection ends with the address that it has. */

@@ -181,7 +181,12 @@ static uint64_t features_of(const struct dial_params *p, const struct conn *c)
                (p->packs && p->lane ? FEATURE_LZ4 : 0) |
                (wants_checks(p, c) ? FEATURE_CHECKSUM : 0) |
                (p->devices ? FEATURE_DESCRIPTION : 0) |
-               (!p->role && !p->lane ? FEATURE_NOTICES | FEATURE_DRAIN | FEATURE_UPLOADS : 0);
+               (p->share && c->ops->caps & TRANSPORT_PASSES_FDS && p->role == DIAL_PEER && !p->lane
+                        ? FEATURE_STAGING
+                        : 0) |
+               (!p->role && !p->lane
+                        ? FEATURE_NOTICES | FEATURE_DRAIN | FEATURE_UPLOADS | FEATURE_RECORDER
+                        : 0);
 }
 
 /* Take the server's answer. */

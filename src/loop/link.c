@@ -336,8 +336,10 @@ static ssize_t receive_once(struct link *l, const struct link_lock *unlock, size
         step_out(l, unlock, &l->receiving);
         struct trace_span span = trace_begin(TRACE_receive, 0);
         ssize_t r = l->conn->ops->recvv(l->conn, iov, n);
-        span.value = r > 0 ? (uint64_t)r : 0;
-        trace_end_at(&span, l->place, l->lane);
+        if (r > 0) {
+                span.value = (uint64_t)r;
+                trace_end_at(&span, l->place, l->lane);
+        }
         if (!step_in(l, unlock, &l->receiving))
                 return SP_E_LINK;
         if (l->lane)
@@ -403,7 +405,7 @@ bool link_try(struct link *l)
         ssize_t r = l->conn->ops->recvv(l->conn, l->trial.places, l->trial.count);
         if (r != SP_E_AGAIN)
                 l->trial.got = r > 0 ? r : SP_E_LINK;
-        if (r > 0) { /* the trials in vain are in `spin` */
+        if (r > 0) {
                 span.value = (uint64_t)r;
                 trace_end_at(&span, l->place, l->lane);
         }

@@ -7,6 +7,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "transport/fabric.h"
+#include "transport/shm.h"
 
 #define LOG "server"
 
@@ -239,6 +240,27 @@ void peering_relayed(void *user, struct session *s) LOCK_UNCHECKED
         serving_rouse(l);
 }
 
+int peering_pass(void *user, struct session *s, int fd) LOCK_UNCHECKED
+{
+        struct channel *c = channel_of(user, s);
+        struct conn *conn = c ? c->lanes.links[0].conn : NULL;
+        return conn ? conn_pass(conn, fd) : SP_E_LINK;
+}
+
+int peering_take(void *user, struct session *s) LOCK_UNCHECKED
+{
+        struct channel *c = channel_of(user, s);
+        struct conn *conn = c ? c->lanes.links[0].conn : NULL;
+        return conn ? conn_take(conn) : SP_E_NOENT;
+}
+
+void peering_connected(struct server_loop *l, struct channel *c, uint64_t features)
+{
+        if (features & FEATURE_STAGING)
+                conn_take_passed(c->lanes.links[0].conn);
+        engine_peer_near(l->engine, c->lanes.session, features & FEATURE_STAGING);
+}
+
 void peering_see_to(struct server_loop *l)
 {
         list_each(c, &l->channels, struct channel, link)
@@ -266,6 +288,7 @@ static void peer_reached(struct server_loop *l, struct channel *c, struct arriva
                 link_pack(&c->lanes.links[a->lane], a->features,
                           serving_option(l, CONFIG_compression));
         if (!r && !a->lane) {
+                peering_connected(l, c, a->features);
                 r = session_resume(c->lanes.session, a->generation);
                 engine_settle(l->engine);
         }

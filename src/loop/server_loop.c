@@ -107,6 +107,8 @@ static const struct engine_ops ops_silent = {
         .relayed = peering_relayed,
         .map_arena = on_map_arena,
         .bounce = on_bounce,
+        .pass = peering_pass,
+        .take = peering_take,
         .broken = on_broken,
         .now_ns = on_now,
 };
@@ -118,6 +120,8 @@ static const struct engine_ops ops_output = {
         .output = on_output,
         .map_arena = on_map_arena,
         .bounce = on_bounce,
+        .pass = peering_pass,
+        .take = peering_take,
         .broken = on_broken,
         .now_ns = on_now,
 };

@@ -219,6 +219,14 @@ void peering_dial(void *user, struct session *s, uint64_t peer, const char *host
 void peering_hang_up(void *user, struct session *s);
 void peering_relayed(void *user, struct session *s);
 
+/* engine_ops.pass, take. */
+int peering_pass(void *user, struct session *s, int fd);
+int peering_take(void *user, struct session *s);
+
+/* Lane 0 of a peer has a connection, for which both hellos said these FEATURE_*. */
+void peering_connected(struct server_loop *l, struct channel *c, uint64_t features)
+        REQUIRES(l->lock, engine_held);
+
 /* The session with a peer has ended. */
 void peering_failed(struct server_loop *l, struct channel *c, int status, const char *text)
         REQUIRES(l->lock, engine_held);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,18 +75,6 @@ int file_open_both(const char *path, bool create)
 int file_open_uncached(const char *path)
 {
         return open(path, O_RDWR | O_CLOEXEC | O_SYNC);
-}
-
-int file_open_again(int fd)
-{
-        char path[40];
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        return open(path, O_RDWR | O_CLOEXEC);
-}
-
-int file_create_in_memory(void)
-{
-        return memfd_create("spancl", MFD_CLOEXEC);
 }
 
 int file_take(const char *path, bool replace)
@@ -184,16 +171,6 @@ bool file_never_wait(int fd)
 bool file_wait(int fd)
 {
         return fcntl(fd, F_SETFL, 0) == 0;
-}
-
-bool file_pipe(int ret[2])
-{
-        return pipe2(ret, O_CLOEXEC) == 0;
-}
-
-void file_widen_pipe(int fd, size_t size)
-{
-        (void)fcntl(fd, F_SETPIPE_SZ, (int)size);
 }
 
 bool file_put(int fd, int place)

@@ -33,6 +33,13 @@ void host_identity(char *ret, size_t size)
         snprintf(ret, size, "%.*s %s", (int)strcspn(machine, "\n"), machine, name);
 }
 
+void host_clock_source(char *ret, size_t size)
+{
+        text_file_read(AT_FDCWD, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                       ret, size);
+        ret[strcspn(ret, "\n")] = 0;
+}
+
 void host_user(char *ret, size_t size)
 {
         char text[4096];

@@ -24,4 +24,8 @@ SP_NODISCARD ssize_t passing_send(int socket, struct iovec *iov, size_t n, const
 SP_NODISCARD ssize_t passing_receive(int socket, struct iovec *iov, size_t n, int *ret_fds,
                                      size_t max);
 
+/* Read the first bytes of the next packet without removing it. Does not block. Returns the number of bytes; 0 or less:
+ * there are none. */
+ssize_t passing_peek(int socket, void *ret, size_t size);
+
 #endif

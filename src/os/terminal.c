@@ -42,6 +42,10 @@ void terminal_write(const char *data, size_t size)
         }
 }
 
+void terminal_never_pause(void)
+{
+}
+
 void terminal_size(int *ret_width, int *ret_height)
 {
         struct winsize w = { 0 };

@@ -18,6 +18,10 @@ void terminal_restore(void);
 /* Write all bytes, and wait until the terminal takes them. A handler of a signal may call it. */
 void terminal_write(const char *data, size_t size);
 
+/* Have it take output also while its user selects text. Only consoles of Windows pause programs for that, so other
+ * systems do nothing. Selecting then takes the console's menu. */
+void terminal_never_pause(void);
+
 /* Get its columns and lines; 80 and 24 if they are not known. */
 void terminal_size(int *ret_width, int *ret_height);
 

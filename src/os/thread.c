@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,19 +57,9 @@ void thread_detach(thread_id t)
         pthread_detach(t);
 }
 
-void thread_name(const char *name)
-{
-        pthread_setname_np(pthread_self(), name);
-}
-
 void thread_get_name(char ret[THREAD_NAME_MAX])
 {
         pthread_getname_np(pthread_self(), ret, THREAD_NAME_MAX);
-}
-
-uint64_t thread_number(void)
-{
-        return (uint64_t)gettid();
 }
 
 thread_id thread_self(void)
@@ -90,26 +78,9 @@ bool thread_sleep(uint64_t ns)
         return nanosleep(&t, NULL) == 0;
 }
 
-void thread_sleep_precisely(void)
-{
-        (void)prctl(PR_SET_TIMERSLACK, 1000ul);
-}
-
 void thread_yield(void)
 {
         sched_yield();
-}
-
-long thread_preemptions(void)
-{
-        struct rusage u;
-        return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
-}
-
-unsigned thread_cores(void)
-{
-        cpu_set_t set;
-        return sched_getaffinity(0, sizeof(set), &set) < 0 ? 0 : (unsigned)CPU_COUNT(&set);
 }
 
 void thread_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))

@@ -45,7 +45,10 @@ void thread_yield(void);
 /* The number of times that other threads took the core from this one; 0 if it is not known. */
 long thread_preemptions(void);
 
-/* The number of cores that this thread may run on; 0: it is not known. */
+/* The number of cores that threads of this process can use at the same time; 0: it is not known. */
+unsigned thread_cores_at_once(void);
+/* The same, or fewer if the control groups of this process have a quota of CPU time: as many as the quota's time needs.
+ * The first call reads the quota. */
 unsigned thread_cores(void);
 
 /* Have the functions called in every fork() from now on: before it, then in the parent and in the

@@ -15,6 +15,9 @@ struct image_desc {
         size_t row_pitch; /* of a 2D image in a buffer; else 0 */
 };
 
+/* A 2D image may have the pixels of another image, which may have those of a third one: no more of them in a row. */
+enum { IMAGE_PARENTS_MAX = 16 };
+
 struct sampler_desc {
         bool normalized;
         uint32_t addressing, filter; /* cl_addressing_mode, cl_filter_mode */

@@ -37,6 +37,8 @@ enum {
 };
 #define WIRE_MESSAGE_MAX ((size_t)WIRE_BLOB_MAX + (8 << 20))
 #define WIRE_BULK_MAX    ((uint64_t)1 << 42)
+#define WIRE_STAGING_MAX ((uint64_t)256 << 20) /* bytes of device staging memory */
+#define STAGING_ACCEPTED 1                     /* staging_emptied: status */
 
 enum {
         COMMAND_NOTIFY = 1,     /* notify the client when it completes */
@@ -53,6 +55,12 @@ enum {
         BUILD_COMPILE = 1,  /* clCompileProgram */
         BUILD_EMBEDDED = 2, /* among the headers are some that are no files of the client */
         BUILD_FLAGS_ALL = 3,
+};
+
+/* Flags of trace_start. */
+enum {
+        TRACE_START_RECORDER = 1, /* only the probes that the client's flight recorder has */
+        TRACE_START_FLAGS_ALL = 1,
 };
 
 /* A status of program_built: the client named content that the build needs, and it is not here. */
@@ -80,6 +88,11 @@ enum {
         /* Lane 0 of a client's session: the client understands upload_answer. In the answer: the server has a
          * store of what this client has uploaded, and takes upload_offer. */
         FEATURE_UPLOADS = 64,
+        /* Lane 0 between two servers over shared memory: the side takes staging_offer, and descriptors over the
+         * connection. */
+        FEATURE_STAGING = 128,
+        /* Lane 0 of a client's session: the side knows TRACE_START_RECORDER. */
+        FEATURE_RECORDER = 256,
 };
 
 /* A borrowed array of 64-bit values. A decoded one is in wire byte order, one to be encoded in host

@@ -23,6 +23,7 @@ enum rule {
         FAMILY,
         /* Refused because it could redirect a connection that the supervisor handed over. */
         NETWORK,
+        CONNECT, /* as NETWORK */
         PAIR,
         IOCTL,
 };

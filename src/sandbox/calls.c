@@ -103,7 +103,8 @@ static const struct test prctl_tests[] = {
 
 static const struct test personality_tests[] = { IS(UINT32_MAX) }; /* the query only */
 static const struct test pair_tests[] = { IS(AF_UNIX) };
-/* SOCK_DGRAM is not allowed: one end of such a pair can send to any Unix socket of the host. */
+/* SOCK_DGRAM is not allowed: one end of such a pair can send to any Unix socket of the host, and so can such a socket
+ * without connect(2). */
 static const struct test pair_type_tests[] = { { 0xf, SOCK_STREAM }, { 0xf, SOCK_SEQPACKET } };
 static const struct test process_tests[] = { IS(PRIO_PROCESS) };
 static const struct test process_io_tests[] = { IS(IOPRIO_WHO_PROCESS) };
@@ -202,6 +203,8 @@ static bool is_allowed(const struct filter *f, const struct call *c)
                 return true;
         case NETWORK:
                 return f->params->family_count > 0;
+        case CONNECT:
+                return f->params->family_count > 0 && !f->params->unconnected;
         case FILES:
                 return f->params->own_files;
         case SELF:
@@ -243,6 +246,8 @@ static size_t find_checks(const struct filter *f, enum rule rule, struct check *
                 break;
         case FAMILY:
                 c[n++] = (struct check){ 0, (unsigned)f->params->family_count, f->families };
+                if (f->params->unconnected)
+                        c[n++] = (struct check)CHECK(1, pair_type_tests);
                 break;
         case SELF:
         case PIN:

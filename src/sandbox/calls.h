@@ -12,6 +12,7 @@ struct calls_params {
         /* The address families of allowed sockets; socketpair is always allowed. */
         const int *families;
         size_t family_count; /* 0 .. CALLS_FAMILIES_MAX */
+        bool unconnected;    /* connect(2) and datagram sockets of these families are refused */
         /* The process is in its own PID namespace, so it can only name processes of its session. */
         bool own_pids;
         bool own_files; /* its mount namespace makes only its own folders writable */

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/clock.h"
+#include "os/process/control_group.h"
 #include "os/text_file.h"
 #include "sandbox/limits.h"
 
@@ -154,52 +154,13 @@ static void sweep(int home)
 
 /* ---- the group that spancld is in ------------------------------------------------------------ */
 
-/* Find the mount of cgroup v2, and the group that is its root. */
-static bool find_mount(char where[PATH_MAX], char root[PATH_MAX])
-{
-        char *line = NULL;
-        size_t size = 0;
-        bool found = false;
-        FILE *f = fopen("/proc/self/mountinfo", "re");
-        while (f && !found && getline(&line, &size, f) > 0)
-                found = strstr(line, " - cgroup2 ") &&
-                        sscanf(line, "%*s %*s %*s %4095s %4095s", root, where) == 2;
-        free(line);
-        if (f)
-                fclose(f);
-        return found;
-}
-
-static bool find_own(char path[PATH_MAX])
-{
-        char line[PATH_MAX];
-        bool found = false;
-        FILE *f = fopen("/proc/self/cgroup", "re");
-        while (f && !found && fgets(line, sizeof(line), f)) {
-                found = !strncmp(line, "0::/", 4);
-                line[strcspn(line, "\n")] = 0;
-        }
-        if (f)
-                fclose(f);
-        if (found)
-                snprintf(path, PATH_MAX, "%s", line + 3);
-        return found;
-}
-
 /* Open the folder of this process's group; -1: `*ret_why` is the reason. */
 static int open_own(const char **ret_why)
 {
-        char where[PATH_MAX], root[PATH_MAX], own[PATH_MAX], path[2 * PATH_MAX];
-        if (!find_own(own) || !find_mount(where, root)) {
-                *ret_why = "there is no cgroup v2";
+        char path[CONTROL_GROUP_PATH];
+        size_t unused;
+        if (!control_group_folder("/proc/self", NULL, path, &unused, ret_why))
                 return -1;
-        }
-        size_t n = strcmp(root, "/") ? strlen(root) : 0;
-        if (strncmp(own, root, n) != 0 || (n && own[n] && own[n] != '/') || strstr(own, "/..")) {
-                *ret_why = "spancld's own group is not mounted here";
-                return -1;
-        }
-        snprintf(path, sizeof(path), "%s%s", where, own + n);
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         *ret_why = strerror(errno);
         return fd;

@@ -58,8 +58,10 @@ static void allow_paths(const struct rules *r, const struct paths *p)
 {
         const uint64_t access[] = {
                 [PATH_READ] = ACCESS_READ,
+                [PATH_READ_ONLY] = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
                 [PATH_NAMED] = ACCESS_READ,
-                [PATH_SELF] = ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE,
+                /* CUDA opens a thread's name as a new file. */
+                [PATH_SELF] = ACCESS_READ | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE,
                 [PATH_DEVICE] = r->handled,
                 [PATH_MEMORY] = r->handled,
                 [PATH_WRITE] = r->handled,

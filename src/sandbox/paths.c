@@ -298,6 +298,28 @@ int paths_find(struct paths *p, const struct config_options *o,
         return SP_E_NOMEM;
 }
 
+int paths_find_cuda(struct paths *p)
+{
+        static const char *const read[] = { "/usr",         "/lib",
+                                            "/lib64",       "/etc/ld.so.cache",
+                                            "/nix/store",   "/run/opengl-driver*",
+                                            "/run/nvidia*", "/proc",
+                                            "/sys/bus",     "/sys/devices",
+                                            "/sys/module" };
+        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/nvidia*" };
+        struct finding f = { .paths = p };
+        for (size_t i = 0; i < array_size(read); i++)
+                add_matching(&f, read[i], PATH_READ);
+        for (size_t i = 0; i < array_size(devices); i++)
+                add_matching(&f, devices[i], PATH_DEVICE);
+        add(&f, "/proc/self", PATH_SELF);
+        add_list(&f, getenv("LD_LIBRARY_PATH"));
+        if (!f.failed)
+                return 0;
+        paths_fini(p);
+        return SP_E_NOMEM;
+}
+
 int paths_add(struct paths *p, const char *const *names, enum path_use use)
 {
         struct finding f = { .paths = p };

@@ -10,6 +10,7 @@
 #include "config/options.h"
 
 enum path_use {
+        PATH_READ_ONLY,
         PATH_READ, /* read, execute */
         /* The same. The administrator has named it, so each session's user may read it. */
         PATH_NAMED,
@@ -42,6 +43,9 @@ struct paths { /* zeroed memory is an empty list */
  * SP_E_NOMEM. */
 SP_NODISCARD int paths_find(struct paths *p, const struct config_options *o,
                             const struct sandbox_folders *folders);
+
+/* Find the paths that CUDA's library needs to make device memory. SP_E_NOMEM. */
+SP_NODISCARD int paths_find_cuda(struct paths *p);
 
 /* Add these files and folders, as far as they exist; NULL behind the last. SP_E_NOMEM. */
 SP_NODISCARD int paths_add(struct paths *p, const char *const *names, enum path_use use);

@@ -1,6 +1,7 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -42,14 +43,28 @@ static bool move(struct user *u, const struct config_options *o, const struct pa
         return user_become(u, o, p);
 }
 
+/* Return true if processes of the session may make a Unix socket. CUDA's library binds one when it decodes, and these
+ * processes inherit the worker's filter. A hostile session could also bind an abstract name that a service of the host
+ * uses. So the worker needs a network namespace of its own, which separates abstract names. */
+static bool needs_local_socket(const struct config_options *o)
+{
+        return !worker_needs_network(o) && namespaces_outside() &&
+               strstr(config_option_text(o, CONFIG_media), "device=cuda");
+}
+
 static bool restrict_calls(const struct config_options *o, int *ret_refusals)
 {
         static const int internet[] = { AF_INET, AF_INET6, AF_NETLINK }; /* for a fabric */
-        const struct calls_params calls = {
-                .families = internet,
-                .family_count = worker_needs_network(o) ? array_size(internet) : 0,
-                .allowed = config_option_text(o, CONFIG_sandbox_allow),
-        };
+        static const int local[] = { AF_UNIX };
+        struct calls_params calls = { .allowed = config_option_text(o, CONFIG_sandbox_allow) };
+        if (worker_needs_network(o)) {
+                calls.families = internet;
+                calls.family_count = array_size(internet);
+        } else if (needs_local_socket(o)) {
+                calls.families = local;
+                calls.family_count = array_size(local);
+                calls.unconnected = true; /* so it can listen, but reaches no socket of others */
+        }
         return calls_restrict(&calls, ret_refusals);
 }
 
@@ -77,37 +92,80 @@ bool sandbox_enter(struct user *u, const struct config_options *o,
         return ok && restrict_calls(o, ret_refusals);
 }
 
+/* Drop root's powers for good. Other processes of this user, such as workers, can then not inspect this one. */
+static bool drop_powers(void)
+{
+        (void)prctl(PR_SET_DUMPABLE, 0);
+        user_drop_powers();
+        bool ok = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+        if (!ok)
+                log_error(LOG, "no-new-privs: %s", strerror(errno));
+        return ok;
+}
+
 bool sandbox_enter_dialler(const struct config_options *o)
 {
         static const struct rlimit none;
         (void)setrlimit(RLIMIT_CORE, &none); /* core files must not contain tokens of links */
         if (!config_option_flag(o, CONFIG_sandbox))
                 return true;
-        /* A worker of the same user can then not inspect the dialler. */
-        (void)prctl(PR_SET_DUMPABLE, 0);
-        user_drop_powers();
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
-                log_error(LOG, "no-new-privs: %s", strerror(errno));
-                return false;
-        }
-        return files_restrict_dialler();
+        return drop_powers() && files_restrict_dialler();
 }
 
-bool sandbox_enter_media(bool own)
+bool sandbox_enter_allocator(const struct config_options *o)
 {
-        static const struct rlimit none, files = { 32, 32 };
-        static const struct calls_params calls = { .allowed = "" };
-        static const struct paths paths; /* none */
+        static const struct rlimit none;
+        static const int local[] = { AF_UNIX };
+        const struct calls_params calls = { .families = local,
+                                            .family_count = array_size(local),
+                                            .unconnected = true,
+                                            .allowed =
+                                                    config_option_text(o, CONFIG_sandbox_allow) };
+        struct paths paths = { 0 };
         (void)setrlimit(RLIMIT_CORE, &none);
-        (void)setrlimit(RLIMIT_FSIZE, &none);
-        (void)setrlimit(RLIMIT_NOFILE, &files);
+        if (!config_option_flag(o, CONFIG_sandbox))
+                return true;
+        /* CUDA's library listens on a Unix socket with an abstract name. Other processes of the host can't connect to
+         * it if this process has a network namespace of its own, which root can make. */
+        (void)unshare(CLONE_NEWNET);
+        bool ok = drop_powers() && paths_find_cuda(&paths) == 0 && files_restrict(&paths);
+        paths_fini(&paths);
+        return ok && calls_restrict(&calls, NULL);
+}
+
+/* The files that the driver of a decoding device opens after its device: further descriptors of GPUs, and libraries.
+ * Within a session's sandbox these rights never exceed the session's. */
+static bool find_decoding(struct paths *p)
+{
+        static const char *const nodes[] = { "/dev/dri", NULL };
+        static const char *const read[] = { "/sys/class", "/sys/dev", NULL };
+        if (paths_find_cuda(p) < 0 || paths_add(p, nodes, PATH_DEVICE) < 0 ||
+            paths_add(p, read, PATH_READ) < 0)
+                return false;
+        for (size_t i = 0; i < p->count; i++) /* libraries are not executed */
+                if (p->list[i].use == PATH_READ)
+                        p->list[i].use = PATH_READ_ONLY;
+        return true;
+}
+
+bool sandbox_enter_media(bool own, bool device)
+{
+        static const struct rlimit none, few = { 32, 32 }, more = { 512, 512 };
+        static const struct calls_params calls = { .allowed = "" };
+        struct paths paths = { 0 };
+        (void)setrlimit(RLIMIT_CORE, &none);
+        if (!device) /* drivers make files in memory */
+                (void)setrlimit(RLIMIT_FSIZE, &none);
+        (void)setrlimit(RLIMIT_NOFILE, device ? &more : &few);
         if (own)
                 (void)rights_become_nobody();
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
                 log_error(LOG, "no-new-privs: %s", strerror(errno));
                 return false;
         }
-        return files_restrict(&paths) && (!own || calls_restrict(&calls, NULL));
+        bool ok = (!device || find_decoding(&paths)) && files_restrict(&paths);
+        paths_fini(&paths);
+        return ok && (!own || calls_restrict(&calls, NULL));
 }
 
 /* Limit the memory of this process, and of each that it forks. */
@@ -149,13 +207,6 @@ bool sandbox_enter_streams(const struct sandbox_streams *streams)
         limit_files(streams->bytes_max);
         (void)setrlimit(RLIMIT_NOFILE, &descriptors);
         limit_memory();
-        /* A worker of the same user can then not read the URLs. */
-        (void)prctl(PR_SET_DUMPABLE, 0);
-        user_drop_powers();
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
-                log_error(LOG, "no-new-privs: %s", strerror(errno));
-                return false;
-        }
-        return files_restrict_streams(streams->files, streams->folders, network) &&
+        return drop_powers() && files_restrict_streams(streams->files, streams->folders, network) &&
                calls_restrict(&calls, NULL);
 }

@@ -23,10 +23,19 @@ bool worker_needs_network(const struct config_options *o);
  * log says why. */
 bool sandbox_enter_dialler(const struct config_options *o);
 
+/* Enter the allocator's sandbox (daemon/allocator/allocator.h): it can read libraries, /proc and /sys, and use NVIDIA's
+ * devices. It has a worker's system calls, and may make Unix sockets, because CUDA's library does not start without
+ * one. But it can't connect them, and can't make datagram sockets, which need no connection. It writes only to files of
+ * its own in /proc, has no capabilities, and other processes of its user can't inspect it. If root has started it, it
+ * has a network namespace of its own. False: as above. */
+bool sandbox_enter_allocator(const struct config_options *o);
+
 /* Enter the sandbox of a process media-av (backend/media/av_process.h), which has loaded its libraries: it can reach no
  * file, writes none, and has few descriptors. `own`: it is not in a session's sandbox, whose filter of system calls it
- * would have, so it gets such a filter, and root becomes nobody. False: it is not possible, and the log says why. */
-bool sandbox_enter_media(bool own);
+ * would have, so it gets such a filter, and root becomes nobody. `device`: a device decodes for it, so its driver can
+ * also read libraries, /proc and /sys, use GPUs, and have more descriptors. False: it is not possible, and the log says
+ * why. */
+bool sandbox_enter_media(bool own, bool device);
 
 struct sandbox_streams {
         const char *const *files, *const *folders; /* both end with NULL */

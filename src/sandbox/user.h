@@ -3,14 +3,12 @@
 #ifndef SPANCL_SANDBOX_USER_H
 #define SPANCL_SANDBOX_USER_H
 
-#include <sys/types.h>
-
 #include "config/options.h"
 #include "sandbox/paths.h"
 
 struct user {
-        uid_t uid; /* 0: the server's user */
-        gid_t gid;
+        unsigned uid; /* 0: the server's user */
+        unsigned gid;
         bool own; /* no other session has it */
 };
 

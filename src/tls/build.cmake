@@ -11,6 +11,10 @@ if(OPENSSL_FOUND)
         add_library(spancl_tls MODULE ${PROJECT_SOURCE_DIR}/src/tls/module.c)
         target_link_libraries(spancl_tls PRIVATE spancl_flags spancl_gcm OpenSSL::SSL)
         set_target_properties(spancl_tls PROPERTIES OUTPUT_NAME spancl-tls)
+        if(WIN32)
+                target_link_libraries(spancl_tls PRIVATE spancl_posix)
+                set_target_properties(spancl_tls PROPERTIES PREFIX "")
+        endif()
 endif()
 # Where it is looked for, relative to the prefix.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/installed.c PROPERTIES

@@ -19,6 +19,7 @@
 #define PROTOCOL "\x08spancl/1" /* RFC 7301: another service's TLS is not taken for ours */
 
 enum {
+        RECORD_SIZE_LIMIT = 28, /* the extension of RFC 8449 */
         SERIAL_BITS = 127,
         LABEL_MAX = 32,
         /* Limit of the certificates that a stranger may make us store and verify: far more than a
@@ -41,8 +42,9 @@ struct crypto_shake {
         bool (*find)(void *user, struct crypto_psk *psk);
         void *user;
         uint8_t client_secret[CRYPTO_SECRET], server_secret[CRYPTO_SECRET];
-        unsigned secrets; /* how many of them are known */
-        char used[CRYPTO_NAME_MAX + 1];
+        unsigned secrets;       /* how many of them are known */
+        struct crypto_psk used; /* without its secret */
+        unsigned record_max;
 };
 
 struct crypto_key {
@@ -169,9 +171,46 @@ static int find_psk(SSL *ssl, const unsigned char *id, size_t size, SSL_SESSION 
         if (!s->find(s->user, &psk))
                 return 1;
         *ret = session_of(ssl, &psk);
-        memcpy(s->used, psk.name, sizeof(s->used));
+        s->used = psk;
+        OPENSSL_cleanse(s->used.secret, sizeof(s->used.secret));
         OPENSSL_cleanse(&psk, sizeof(psk));
         return *ret != NULL;
+}
+
+/* The limit of the client's records (RFC 8449, 4), which counts the byte of the type, too. */
+static int take_limit(SSL *ssl, unsigned type, unsigned context, const unsigned char *in,
+                      size_t size, X509 *cert, size_t index, int *alert, void *user)
+{
+        struct crypto_shake *s = SSL_get_app_data(ssl);
+        const unsigned limit = size == 2 ? (unsigned)in[0] << 8 | in[1] : 0;
+        (void)type;
+        (void)context;
+        (void)cert;
+        (void)index;
+        (void)user;
+        *alert = SSL_AD_ILLEGAL_PARAMETER;
+        if (limit <= CRYPTO_RECORD_MIN)
+                return 0;
+        s->record_max = limit <= CRYPTO_RECORD_MAX ? limit - 1 : CRYPTO_RECORD_MAX;
+        return 1;
+}
+
+/* Our own limit is the protocol's. */
+static int answer_limit(SSL *ssl, unsigned type, unsigned context, const unsigned char **out,
+                        size_t *size, X509 *cert, size_t index, int *alert, void *user)
+{
+        static const unsigned char largest[] = { (CRYPTO_RECORD_MAX + 1) >> 8,
+                                                 (CRYPTO_RECORD_MAX + 1) & 255 };
+        (void)ssl;
+        (void)type;
+        (void)context;
+        (void)cert;
+        (void)index;
+        (void)alert;
+        (void)user;
+        *out = largest;
+        *size = sizeof(largest);
+        return 1;
 }
 
 /* The private key and the certificates, leaf first, of one text. */
@@ -250,6 +289,14 @@ static bool context_init(struct crypto_context *c, const struct crypto_params *p
                         return false;
                 SSL_CTX_set_alpn_select_cb(s, select_protocol, NULL);
                 SSL_CTX_set_psk_find_session_callback(s, find_psk);
+                SSL_CTX_set_options(s, SSL_OP_ALLOW_NO_DHE_KEX); /* lacks_exchange */
+                /* A version of OpenSSL that knows the extension takes no other handler for it. */
+                if (!SSL_extension_supported(RECORD_SIZE_LIMIT) &&
+                    !SSL_CTX_add_custom_ext(s, RECORD_SIZE_LIMIT,
+                                            SSL_EXT_TLS1_3_ONLY | SSL_EXT_CLIENT_HELLO |
+                                                    SSL_EXT_TLS1_3_ENCRYPTED_EXTENSIONS,
+                                            answer_limit, NULL, NULL, take_limit, NULL))
+                        return false;
         } else {
                 if (SSL_CTX_set_alpn_protos(s, (const unsigned char *)PROTOCOL,
                                             sizeof(PROTOCOL) - 1))
@@ -306,6 +353,7 @@ static struct crypto_shake *shake_new(struct crypto_context *c, const char *host
         if (!s)
                 return NULL;
         s->context = c;
+        s->record_max = CRYPTO_RECORD_MAX;
         atomic_fetch_add(&c->refs, 1);
         s->find = find;
         s->user = user;
@@ -329,6 +377,14 @@ static struct crypto_shake *shake_new(struct crypto_context *c, const char *host
         return s;
 }
 
+/* Return true if the secrets of the connection depend on a shared secret alone, whose owner may not do without a
+ * Diffie-Hellman exchange. */
+static bool lacks_exchange(const struct crypto_shake *s)
+{
+        return s->context->server && SSL_session_reused(s->ssl) && !s->used.known &&
+               !SSL_get_negotiated_group(s->ssl);
+}
+
 static int shake_step(struct crypto_shake *s, const void *data, size_t size,
                       char text[CRYPTO_TEXT_MAX])
 {
@@ -338,6 +394,10 @@ static int shake_step(struct crypto_shake *s, const void *data, size_t size,
                 return -1;
         }
         int r = SSL_do_handshake(s->ssl);
+        if (r == 1 && lacks_exchange(s)) {
+                snprintf(text, CRYPTO_TEXT_MAX, "the client made no Diffie-Hellman exchange");
+                return -1;
+        }
         if (r == 1)
                 return s->secrets == 3 ? 1 : -1;
         if (SSL_get_error(s->ssl, r) == SSL_ERROR_WANT_READ)
@@ -371,19 +431,23 @@ static void find_before(X509 *cert, STACK_OF(X509) * chain, struct crypto_result
 
 static long shake_result(struct crypto_shake *s, struct crypto_result *ret, void *rest, size_t size)
 {
-        struct crypto_result r = { .cipher = CRYPTO_AES_128_GCM };
+        struct crypto_result r = { .cipher = CRYPTO_AES_128_GCM, .record_max = s->record_max };
         bool server = s->context->server;
         if (SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(s->ssl)) == 0x1303)
                 r.cipher = CRYPTO_CHACHA20_POLY1305;
         memcpy(r.send, server ? s->server_secret : s->client_secret, CRYPTO_SECRET);
         memcpy(r.receive, server ? s->client_secret : s->server_secret, CRYPTO_SECRET);
         if (SSL_session_reused(s->ssl))
-                memcpy(r.psk, server ? s->used : s->psk.name, sizeof(r.psk));
+                memcpy(r.psk, server ? s->used.name : s->psk.name, sizeof(r.psk));
         X509 *cert = SSL_get1_peer_certificate(s->ssl);
         if (cert && !r.psk[0]) {
                 r.known = fingerprint_of(cert, r.fingerprint);
                 find_before(cert, SSL_get_peer_cert_chain(s->ssl), &r);
                 r.vouched = s->context->authority && SSL_get_verify_result(s->ssl) == X509_V_OK;
+        }
+        if (server && r.psk[0] && s->used.known) {
+                r.known = true;
+                memcpy(r.fingerprint, s->used.fingerprint, CRYPTO_FINGERPRINT);
         }
         X509_free(cert);
         if (BIO_pending(s->in) > (long)size)

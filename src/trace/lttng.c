@@ -3,10 +3,11 @@
 #include "base/installed.h"
 #include "base/log.h"
 #include "os/process/library.h"
+#include "os/process/library_name.h"
 #include "trace/lttng_module.h"
 
 #define LOG    "trace"
-#define MODULE "libspancl-lttng.so"
+#define MODULE LIBRARY_NAME("spancl-lttng")
 
 bool lttng_start(bool server)
 {

@@ -13,8 +13,11 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
+/* Tracers find semaphores in this section. */
+#define SEMAPHORE __attribute__((used, section(".probes")))
+
 /* All semaphores are one word, so that a probe in the code has one test for all consumers. */
-#define PROBE(number, id, group, value, flow, doc)            \
+#define PROBE(number, id, group, value, flow, recorder, doc)  \
         extern __attribute__((alias("trace_consumers"), used, \
                               visibility("hidden"))) _Atomic uint16_t spancl_##id##_semaphore;
 #include "trace/probes.def"
@@ -24,7 +27,7 @@ static void static_probes_fire(enum trace_probe probe, uint64_t begin_ns, uint64
                                uint64_t value)
 {
         switch (probe) {
-#define PROBE(number, id, group, value_name, flow, doc)           \
+#define PROBE(number, id, group, value_name, flow, recorder, doc) \
         case TRACE_##id:                                          \
                 STAP_PROBE3(spancl, id, begin_ns, end_ns, value); \
                 break;
@@ -33,6 +36,8 @@ static void static_probes_fire(enum trace_probe probe, uint64_t begin_ns, uint64
 }
 
 #else
+
+#define SEMAPHORE
 
 static void static_probes_fire(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
                                uint64_t value)

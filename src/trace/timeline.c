@@ -1,6 +1,7 @@
 #include "trace/timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/quote.h"
@@ -104,6 +105,23 @@ void timeline_arg_text(struct timeline *t, const char *name, const char *value)
         put_text(t->out, value);
 }
 
+void timeline_arg_real(struct timeline *t, const char *name, double value)
+{
+        if (!isfinite(value))
+                return;
+        next_arg(t, name);
+        fprintf(t->out, "%.17g", value);
+}
+
+void timeline_counter(struct timeline *t, unsigned process, uint64_t ns, const char *name)
+{
+        put_head(t, "C", process, 0, ns);
+        fputs(", \"name\": ", t->out);
+        put_text(t->out, name);
+        fputs(", \"args\": {", t->out);
+        t->more = false;
+}
+
 void timeline_flow(struct timeline *t, enum trace_flow flow, unsigned process, uint64_t thread,
                    uint64_t ns, const char *category, uint64_t id)
 {
@@ -174,7 +192,9 @@ void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, si
         for (size_t i = 0; i < count; i++) {
                 fprintf(t->out, "%s{\"server\": ", i ? ", " : "");
                 put_text(t->out, clocks[i].server);
-                fprintf(t->out, ", \"error_ns\": %" PRIu64 "}", clocks[i].error_ns);
+                /* The offset is a text: readers keep 53 bits of a number. */
+                fprintf(t->out, ", \"error_ns\": %" PRIu64 ", \"offset_ns\": \"%" PRId64 "\"}",
+                        clocks[i].error_ns, clocks[i].offset_ns);
         }
         fputc(']', t->out);
 }

@@ -38,6 +38,11 @@ void timeline_slice_end(struct timeline *t);
 /* An argument of the slice, or a member of the other data. `name` needs no escapes. */
 void timeline_arg(struct timeline *t, const char *name, uint64_t value);
 void timeline_arg_text(struct timeline *t, const char *name, const char *value);
+/* A value that is no number is left out. */
+void timeline_arg_real(struct timeline *t, const char *name, double value);
+
+/* Begin a point of a process's curves: each argument up to timeline_slice_end is one. */
+void timeline_counter(struct timeline *t, unsigned process, uint64_t ns, const char *name);
 
 /* A point of an arrow, which joins slices by the category and the id. It is bound to the slice around its time. */
 void timeline_flow(struct timeline *t, enum trace_flow flow, unsigned process, uint64_t thread,
@@ -53,6 +58,7 @@ void timeline_other(struct timeline *t);
 struct timeline_clock {
         const char *server;
         uint64_t error_ns;
+        int64_t offset_ns; /* its clock is so far ahead of the timeline's */
 };
 void timeline_clocks(struct timeline *t, const struct timeline_clock *clocks, size_t count);
 

@@ -4,23 +4,30 @@
 #include <string.h>
 
 #include "os/thread.h"
+#include "trace/record_times.h"
 #include "trace/static_probes.h"
 
 #define FIELDS (sizeof(struct trace_record) / sizeof(uint64_t))
 
+enum { CLOCK_TRIES = 1000 }; /* of a reader, while the clock is written */
+
 /* A ring is written by its thread alone. A slot is stored after the count of the records before it
  * (release). So a reader that sees a new value in a slot also sees a count which says that the old
- * record is gone. */
+ * record is gone.
+ *
+ * Times are ticks, because converting them would cost as much as the rest of a record. So each comparison of the clocks
+ * is a record, too (trace/record_times.h). The newest one is also in front of the slots. */
 struct ring {
         uint64_t thread;
         char name[THREAD_NAME_MAX];
+        _Atomic uint64_t clock_version; /* 2 for each comparison; odd while one is being written */
+        _Atomic uint64_t base, base_ns, rate;
         _Atomic uint64_t count; /* records ever put */
         uint64_t size;          /* slots, a power of two */
         _Atomic uint64_t slots[][FIELDS];
 };
 
-/* Tracers find semaphores in this section. */
-__attribute__((used, section(".probes"))) _Atomic uint16_t trace_consumers = 0;
+SEMAPHORE _Atomic uint16_t trace_consumers = 0;
 
 static void (*_Atomic lttng_put)(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
                                  uint64_t value);
@@ -29,13 +36,17 @@ static atomic_uint ring_count;
 static unsigned ring_max = TRACE_THREADS; /* both: trace_limit */
 static uint64_t ring_size = TRACE_RECORDS;
 /* In the space that each thread has from its start, because otherwise each record calls __tls_get_addr. */
-static _Thread_local struct ring *own __attribute__((tls_model("initial-exec")));
-static _Thread_local bool refused;
+static _Thread_local struct {
+        struct ring *ring;  /* NULL: none yet, or refused */
+        uint64_t ring_base; /* of the comparison that the ring has; 0: none yet, or ticks are ns */
+        bool refused, ring_has_clock;
+        struct ticks_clock clock;
+} own __attribute__((tls_model("initial-exec")));
 
 const struct trace_info *trace_find(uint64_t probe)
 {
         static const struct trace_info all[] = {
-#define PROBE(number, id, group, value, flow, doc) \
+#define PROBE(number, id, group, value, flow, recorder, doc) \
         [number] = { #id, #group, #value, doc, TRACE_FLOW_##flow },
 #include "trace/probes.def"
         };
@@ -60,9 +71,11 @@ void trace_extend(size_t bytes)
         trace_limit(bytes);
 }
 
-void trace_start(void)
+void trace_start(bool all)
 {
-        atomic_fetch_or(&trace_consumers, TRACE_RINGS);
+        atomic_fetch_or(&trace_consumers, TRACE_RINGS | (all ? TRACE_ALL : 0));
+        if (!all)
+                atomic_fetch_and(&trace_consumers, (uint16_t)~TRACE_ALL);
 }
 
 void trace_stop(void)
@@ -72,7 +85,7 @@ void trace_stop(void)
 
 void trace_pause(void)
 {
-        atomic_fetch_and(&trace_consumers, (uint16_t)~TRACE_RINGS);
+        atomic_fetch_and(&trace_consumers, (uint16_t) ~(TRACE_RINGS | TRACE_ALL));
 }
 
 bool trace_is_recording(void)
@@ -91,9 +104,9 @@ void trace_use_lttng(void (*put)(enum trace_probe probe, uint64_t begin_ns, uint
  * memory. */
 __attribute__((noinline, cold)) static struct ring *make_ring(void)
 {
-        if (refused)
+        if (own.refused)
                 return NULL;
-        refused = true;
+        own.refused = true;
         struct ring *r = calloc(
                 1, sizeof(*r) +
                            (size_t)ring_size *
@@ -107,45 +120,100 @@ __attribute__((noinline, cold)) static struct ring *make_ring(void)
                         return NULL;
                 }
         } while (!atomic_compare_exchange_weak(&ring_count, &i, i + 1));
+        /* The flight recorder fills all of it, and is to cost little: no fault for each page meanwhile. */
+        if (!(atomic_load(&trace_consumers) & TRACE_ALL))
+                mem_touch(r->slots, (size_t)ring_size * sizeof(*r->slots));
         r->size = ring_size;
         r->thread = thread_number();
         thread_get_name(r->name);
-        own = r;
+        own.ring = r;
         atomic_store(&rings[i], r);
         return r;
 }
 
-static void put_ring(uint64_t probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+static inline void put_ring(struct ring *r, uint64_t probe, uint64_t begin, uint64_t end,
+                            uint64_t value)
 {
-        struct ring *r = own ? own : make_ring();
-        if (!r)
-                return;
         uint64_t n = atomic_load_explicit(&r->count, memory_order_relaxed);
         _Atomic uint64_t *slot = r->slots[n & (r->size - 1)];
-        const uint64_t fields[FIELDS] = { begin_ns, end_ns, probe, value };
-        for (size_t i = 0; i < FIELDS; i++)
-                atomic_store_explicit(&slot[i], fields[i], memory_order_release);
+        atomic_store_explicit(&slot[0], begin, memory_order_release);
+        atomic_store_explicit(&slot[1], end, memory_order_release);
+        atomic_store_explicit(&slot[2], probe, memory_order_release);
+        atomic_store_explicit(&slot[3], value, memory_order_release);
         atomic_store_explicit(&r->count, n + 1, memory_order_release);
 }
 
-void trace_put_at(uint64_t probe_at, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+/* Put the thread's last comparison of the clocks, unless the ring has it. */
+static void put_clock(struct ring *r, const struct ticks_clock *c)
+{
+        if (own.ring_has_clock && own.ring_base == c->base)
+                return;
+        own.ring_has_clock = true;
+        own.ring_base = c->base;
+        atomic_fetch_add(&r->clock_version, 1);
+        atomic_store_explicit(&r->base, c->base, memory_order_release);
+        atomic_store_explicit(&r->base_ns, c->base_ns, memory_order_release);
+        atomic_store_explicit(&r->rate, c->rate, memory_order_release);
+        atomic_fetch_add(&r->clock_version, 1);
+        struct trace_record record = record_times_comparison(c);
+        put_ring(r, record.probe, record.begin_ns, record.end_ns, record.value);
+}
+
+/* Give a record to all consumers. */
+__attribute__((noinline)) static void put_all(uint64_t probe_at, uint64_t begin, uint64_t end,
+                                              uint64_t value)
 {
         unsigned consumers = atomic_load(&trace_consumers);
         enum trace_probe probe = (enum trace_probe)(probe_at & TRACE_PROBE_MASK);
-        if (consumers & TRACE_RINGS)
-                put_ring(probe_at, begin_ns, end_ns, value);
+        uint64_t end_ns = ticks_clock_ns(&own.clock, end);
+        uint64_t begin_ns = end_ns - ticks_clock_span(&own.clock, begin, end, end_ns);
+        bool kept = consumers & TRACE_ALL || (consumers & TRACE_RINGS && trace_is_recorder(probe));
+        struct ring *r = !kept ? NULL : own.ring ? own.ring : make_ring();
+        if (r) {
+                put_clock(r, &own.clock);
+                put_ring(r, probe_at, begin, end, value);
+        }
         if (consumers & TRACE_LTTNG)
                 atomic_load (&lttng_put)(probe, begin_ns, end_ns, value);
         if (consumers & TRACE_TRACERS)
                 static_probes_fire(probe, begin_ns, end_ns, value);
 }
 
-void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value)
+void trace_put(uint64_t probe_at, uint64_t begin, uint64_t end, uint64_t value)
 {
-        trace_put_at(probe, begin_ns, end_ns, value);
+        struct ring *r = own.ring;
+        unsigned consumers = atomic_load_explicit(&trace_consumers, memory_order_relaxed);
+        bool only_rings = r && (consumers & ~TRACE_ALL) == TRACE_RINGS;
+        if (__builtin_expect(only_rings && ticks_clock_holds(&own.clock, end), true))
+                put_ring(r, probe_at, begin, end, value);
+        else
+                put_all(probe_at, begin, end, value);
 }
 
-/* Copy the records that were complete, and were not overwritten meanwhile. */
+uint64_t trace_thread_number(void)
+{
+        return own.ring ? own.ring->thread : thread_number();
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+/* Read the newest comparison of the clocks. Returns how many there were. */
+static uint64_t read_clock(const struct ring *r, struct ticks_clock *ret)
+{
+        uint64_t version;
+        /* The writer may be this thread itself, in a signal handler that ends the process. */
+        unsigned tries = 0;
+        do {
+                version = atomic_load(&r->clock_version);
+                ret->base = atomic_load_explicit(&r->base, memory_order_acquire);
+                ret->base_ns = atomic_load_explicit(&r->base_ns, memory_order_acquire);
+                ret->rate = atomic_load_explicit(&r->rate, memory_order_acquire);
+        } while ((version % 2 || version != atomic_load(&r->clock_version)) &&
+                 ++tries < CLOCK_TRIES);
+        return version / 2;
+}
+
+/* Copy the records that were complete, and were not overwritten meanwhile. Their times are ticks. */
 static void copy_ring(const struct ring *r, struct trace_thread *ret)
 {
         uint64_t end = atomic_load_explicit(&r->count, memory_order_acquire);
@@ -170,6 +238,18 @@ static void copy_ring(const struct ring *r, struct trace_thread *ret)
         memmove(ret->records, ret->records + gone, ret->count * sizeof(*ret->records));
 }
 
+/* Copy a thread's records. Comparisons that were overwritten do not count as lost records. */
+static void read_thread(const struct ring *r, struct trace_thread *ret)
+{
+        struct ticks_clock newest = { 0 };
+        uint64_t compared = read_clock(r, &newest);
+        copy_ring(r, ret);
+        size_t copied = ret->count;
+        ret->count = record_times_convert(ret->records, copied, &newest);
+        uint64_t found = copied - ret->count, gone = compared > found ? compared - found : 0;
+        ret->lost -= gone < ret->lost ? gone : ret->lost;
+}
+
 int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user)
 {
         /* A ring that was made before a limit may be larger than those after it. */
@@ -189,7 +269,7 @@ int trace_read(int (*fn)(void *user, const struct trace_thread *t), void *user)
                         continue; /* the ring is being made, or was not there above */
                 struct trace_thread t = { .id = ring->thread, .records = records };
                 memcpy(t.name, ring->name, sizeof(t.name));
-                copy_ring(ring, &t);
+                read_thread(ring, &t);
                 r = fn(user, &t);
         }
         mem_free(records);

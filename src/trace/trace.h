@@ -2,8 +2,8 @@
  * this process (the timeline of SPANCL_TRACE), LTTng (trace/lttng.h), and tracers of static probes.
  *
  * One word counts the consumers, and a probe costs a load and a branch while there is none. With a
- * consumer it costs one clock reading for each end. Each thread records into its own ring, without
- * locks; the newest records stay. Any thread; readers may read while others record. */
+ * consumer it costs one reading of a counter for each end (ticks.h). Each thread records into its own ring,
+ * without locks; the newest records stay. Any thread; readers may read while others record. */
 #ifndef SPANCL_TRACE_TRACE_H
 #define SPANCL_TRACE_TRACE_H
 
@@ -14,10 +14,10 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "os/clock.h"
+#include "trace/ticks.h"
 
 enum trace_probe {
-#define PROBE(number, id, group, value, flow, doc) TRACE_##id = number,
+#define PROBE(number, id, group, value, flow, recorder, doc) TRACE_##id = number,
 #include "trace/probes.def"
 };
 
@@ -76,17 +76,33 @@ enum {
 /* The bits of trace_consumers. The word is the semaphore of every static probe: tracers of the
  * operating system add to it and subtract from it, as a signed number that they keep positive. */
 enum trace_consumer {
-        TRACE_TRACERS = (1 << 13) - 1, /* a count */
+        TRACE_TRACERS = (1 << 12) - 1, /* a count */
+        TRACE_ALL = 1 << 12,           /* the rings have more than the flight recorder's probes */
         TRACE_LTTNG = 1 << 13,
         TRACE_RINGS = 1 << 14,
 };
 
 extern _Atomic uint16_t trace_consumers;
 
-static inline bool trace_is_on(void)
+/* Return true if the flight recorder has the probe. */
+static inline bool trace_is_recorder(enum trace_probe probe)
 {
-        return __builtin_expect(atomic_load_explicit(&trace_consumers, memory_order_relaxed) != 0,
-                                false);
+        enum { no, yes };
+        switch (probe) {
+#define PROBE(number, id, group, value, flow, recorder, doc) \
+        case number:                                         \
+                return recorder;
+#include "trace/probes.def"
+        }
+        return false;
+}
+
+/* Return true if the probe has a consumer. For a constant probe it is a load and a branch. */
+static inline bool trace_is_on(enum trace_probe probe)
+{
+        unsigned any = trace_is_recorder(probe) ? UINT16_MAX : UINT16_MAX & ~TRACE_RINGS;
+        return __builtin_expect(
+                (atomic_load_explicit(&trace_consumers, memory_order_relaxed) & any) != 0, false);
 }
 
 /* Have rings use about so many bytes in all, before the first record. Otherwise each thread has TRACE_RECORDS. */
@@ -94,8 +110,8 @@ void trace_limit(size_t bytes);
 /* The same, but a thread's ring may have more than TRACE_RECORDS, if `bytes` have room for 16 such rings. */
 void trace_extend(size_t bytes);
 
-/* Record into the rings. */
-void trace_start(void);
+/* Record into the rings: all probes, or only those that the flight recorder has. Also changes between both. */
+void trace_start(bool all);
 /* Stop recording, also for LTTng; the records stay. */
 void trace_stop(void);
 /* Have the rings stop, until trace_start; LTTng goes on. */
@@ -107,36 +123,41 @@ bool trace_is_recording(void);
 void trace_use_lttng(void (*put)(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns,
                                  uint64_t value));
 
-/* Give a record to the consumers. */
-void trace_put(enum trace_probe probe, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
-/* The same at a place, which only the rings keep. */
-void trace_put_at(uint64_t probe_at, uint64_t begin_ns, uint64_t end_ns, uint64_t value);
+/* Return the system's number of the calling thread. A thread that has records does not ask the system. */
+uint64_t trace_thread_number(void);
+
+/* Give a record to the consumers, with times of ticks_now, and at a place, which only the rings keep. */
+void trace_put(uint64_t probe_at, uint64_t begin, uint64_t end, uint64_t value);
 
 /* ---- in the code ---------------------------------------------------------------------------- */
 
 struct trace_span {
-        enum trace_probe probe;
-        uint64_t begin_ns; /* 0: there was no consumer */
-        uint64_t value;    /* may be set until its end */
+        uint64_t probe; /* may get a place (trace_at) until its end */
+        uint64_t begin; /* of ticks_now; 0: there was no consumer */
+        uint64_t value; /* may be set until its end */
 };
 
 static inline struct trace_span trace_begin(enum trace_probe probe, uint64_t value)
 {
-        return (struct trace_span){ probe, trace_is_on() ? clock_now_ns() : 0, value };
+        return (struct trace_span){ probe, trace_is_on(probe) ? ticks_now() : 0, value };
+}
+
+static inline bool trace_has_begun(const struct trace_span *s)
+{
+        return __builtin_expect(s->begin != 0, false);
 }
 
 static inline void trace_end(struct trace_span *s)
 {
-        if (__builtin_expect(s->begin_ns != 0, false))
-                trace_put(s->probe, s->begin_ns, clock_now_ns(), s->value);
+        if (trace_has_begun(s))
+                trace_put(s->probe, s->begin, ticks_now(), s->value);
 }
 
 /* trace_end at a place. */
 static inline void trace_end_at(struct trace_span *s, unsigned place, unsigned lane)
 {
-        if (__builtin_expect(s->begin_ns != 0, false))
-                trace_put_at(trace_at(s->probe, place, lane), s->begin_ns, clock_now_ns(),
-                             s->value);
+        if (trace_has_begun(s))
+                trace_put(trace_at(s->probe, place, lane), s->begin, ticks_now(), s->value);
 }
 
 /* Record a span from here to the end of the block; `span_NAME.value` may be changed. */
@@ -147,8 +168,8 @@ static inline void trace_end_at(struct trace_span *s, unsigned place, unsigned l
 /* Record a moment. */
 #define TRACE(name, value)                                                                \
         do {                                                                              \
-                if (trace_is_on()) {                                                      \
-                        uint64_t trace_at_ = clock_now_ns();                              \
+                if (trace_is_on(TRACE_##name)) {                                          \
+                        uint64_t trace_at_ = ticks_now();                                 \
                         trace_put(TRACE_##name, trace_at_, trace_at_, (uint64_t)(value)); \
                 }                                                                         \
         } while (0)

@@ -15,14 +15,16 @@
 #include "os/iovec.h"
 
 enum {
-        CRYPTO_VERSION = 4, /* of this table */
+        CRYPTO_VERSION = 5, /* of this table */
         CRYPTO_SECRET = 32,
         CRYPTO_FINGERPRINT = 32, /* SHA-256 of a public key (SubjectPublicKeyInfo) */
         CRYPTO_TAG = 16,
         CRYPTO_NONCE = 12,
         CRYPTO_NAME_MAX = 63,
         CRYPTO_TEXT_MAX = 200,
-        CRYPTO_BEFORE_MAX = 8, /* earlier keys, each of which handed over to the next */
+        CRYPTO_RECORD_MAX = 16384, /* bytes of content in a record */
+        CRYPTO_RECORD_MIN = 63,    /* the least limit that a side may set (RFC 8449) */
+        CRYPTO_BEFORE_MAX = 8,     /* earlier keys, each of which handed over to the next */
         /* Ed25519 (RFC 8032). */
         CRYPTO_PUBLIC = 32,
         CRYPTO_SIGNATURE = 64,
@@ -34,6 +36,10 @@ enum crypto_cipher { CRYPTO_AES_128_GCM = 1, CRYPTO_CHACHA20_POLY1305 = 2 };
 struct crypto_psk {
         char name[CRYPTO_NAME_MAX + 1];
         uint8_t secret[CRYPTO_SECRET];
+        /* On a server: only the nano client with this fingerprint has the secret. Only such a client may leave out the
+         * Diffie-Hellman exchange, because its processor is slow. */
+        bool known;
+        uint8_t fingerprint[CRYPTO_FINGERPRINT];
 };
 
 struct crypto_params {
@@ -47,12 +53,14 @@ struct crypto_result {
         enum crypto_cipher cipher;
         uint8_t send[CRYPTO_SECRET], receive[CRYPTO_SECRET];
         char psk[CRYPTO_NAME_MAX + 1]; /* both sides have this one; "": not used */
-        bool known; /* the other side showed a certificate and proved that it has its key: */
+        /* The other side showed a certificate and proved that it has its key, or it has the secret of a nano client: */
+        bool known;
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
         /* Keys that it replaced, the newest first: each has signed the certificate of the next. */
         unsigned before_count;
         uint8_t before[CRYPTO_BEFORE_MAX][CRYPTO_FINGERPRINT];
-        bool vouched; /* an authority vouches for it; on the client's side for `host`, too */
+        bool vouched;        /* an authority vouches for it; on the client's side for `host`, too */
+        unsigned record_max; /* bytes of content in one record that the other side takes */
 };
 
 /* The key and IV derived from a traffic secret (RFC 8446, 7.3), for sealing and opening outside the

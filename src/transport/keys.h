@@ -6,6 +6,7 @@
  *                   are devices, user, host, and settings of the server
  *   seen/           an empty file for each client, named by its fingerprint: its time is the last connection's
  *   authority.pem   certificates of the user's own authority, which vouches for others; optional
+ *   nano            keys of nano clients (transport/nano_key.h)
  *   token           a secret that clients and servers share; optional
  *   pairing         the code that a server shows now: "SECRET UNTIL TRIES NAME"
  *

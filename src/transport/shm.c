@@ -79,6 +79,9 @@ struct shm {
         unsigned side;     /* 0: offered it */
         int arena;         /* descriptor; -1: none */
         uint64_t arena_size;
+        /* conn_take_passed; the receiving thread's. */
+        bool takes;
+        int passed; /* a descriptor that nobody has taken; -1: none */
         _Atomic int state;
         _Atomic uint64_t tail, head; /* ours; one thread writes each */
         uint64_t notify;             /* of `head`: what the other side knows */
@@ -330,13 +333,21 @@ static bool shm_peek(struct conn *c, unsigned want, bool arm)
         return true;
 }
 
-/* Take the bells, so that poll(2) can sleep again. */
-static void drain(struct shm *s)
+/* Take the bells, so that poll(2) can sleep again, and at most one descriptor. Return true if there was anything. */
+static bool drain(struct shm *s)
 {
         uint8_t bells[64];
+        int fd = -1;
         struct iovec iov = { bells, sizeof(bells) };
-        if (stream_recvv(&s->base, &iov, 1) == SP_E_LINK)
+        ssize_t n = s->takes ? passing_receive(s->base.fd, &iov, 1, &fd, 1)
+                             : stream_recvv(&s->base, &iov, 1);
+        if (n == SP_E_LINK)
                 atomic_store(&s->gone, true);
+        if (n > 0 && s->passed < 0)
+                s->passed = fd;
+        else if (n > 0 && fd >= 0)
+                (void)file_close(fd);
+        return n > 0;
 }
 
 static unsigned shm_polled(struct conn *c, unsigned want, bool reported)
@@ -350,7 +361,7 @@ static unsigned shm_polled(struct conn *c, unsigned want, bool reported)
         if (atomic_load(wants))
                 atomic_store(wants, 0);
         if (reported && before == SHARED)
-                drain(s);
+                (void)drain(s);
         return poll_once(s, want);
 }
 
@@ -363,6 +374,8 @@ static void shm_close(struct conn *c)
         (void)file_close(c->fd);
         if (s->arena >= 0)
                 (void)file_close(s->arena);
+        if (s->passed >= 0)
+                (void)file_close(s->passed);
         vm_unmap((uint64_t)(uintptr_t)s->shared, HEADER + 2 * s->size);
         mem_free(s);
 }
@@ -404,6 +417,7 @@ static int shm_new(struct conn *old, int memory, size_t size, unsigned side, str
                 .size = size,
                 .side = side,
                 .arena = -1,
+                .passed = -1,
         };
         *ret = s;
         return 0;
@@ -516,6 +530,39 @@ int conn_arena(const struct conn *c, uint64_t *ret_size)
         const struct shm *s = container_of(c, const struct shm, base);
         *ret_size = s->arena_size;
         return s->arena;
+}
+
+int conn_pass(struct conn *c, int fd)
+{
+        if (c->ops != &transport_shm)
+                return SP_E_UNSUPP;
+        struct shm *s = container_of(c, struct shm, base);
+        uint8_t bell = BELL;
+        struct iovec iov = { &bell, 1 };
+        if (atomic_load(&s->state) != SHARED)
+                return SP_E_UNSUPP;
+        ssize_t n = passing_send(c->fd, &iov, 1, &fd, 1);
+        return n < 0 ? (int)n : 0;
+}
+
+void conn_take_passed(struct conn *c)
+{
+        if (c->ops == &transport_shm)
+                container_of(c, struct shm, base)->takes = true;
+}
+
+int conn_take(struct conn *c)
+{
+        enum { TRIES = 64 }; /* a socket holds more bells only if the other side floods it */
+        if (c->ops != &transport_shm)
+                return SP_E_NOENT;
+        struct shm *s = container_of(c, struct shm, base);
+        unsigned tries = s->takes && atomic_load(&s->state) == SHARED ? TRIES : 0;
+        while (tries-- && s->passed < 0 && drain(s))
+                ;
+        int fd = s->passed;
+        s->passed = -1;
+        return fd >= 0 ? fd : SP_E_NOENT;
 }
 
 void conn_bounce(struct conn *c, void *base, uint64_t size)

@@ -19,6 +19,18 @@ SP_NODISCARD int shm_accept(struct conn **c);
  * the conn's, and its size, which can't change. -1: there is none. */
 int conn_arena(const struct conn *c, uint64_t *ret_size);
 
+/* Send the other side a copy of a descriptor, which stays the caller's. SP_E_UNSUPP: the conn is not over shared
+ * memory; SP_E_AGAIN: the other side does not keep up; SP_E_LINK. */
+SP_NODISCARD int conn_pass(struct conn *c, int fd);
+
+/* Receive descriptors from now on. Without this call the system closes those that the other side passes, as they come.
+ * Call it before the first byte is received. */
+void conn_take_passed(struct conn *c);
+
+/* Take the first descriptor that the other side has passed since the last call; later ones are closed. Call it on the
+ * receiving thread. Returns a descriptor, which the caller then owns. SP_E_NOENT: there is none. */
+SP_NODISCARD int conn_take(struct conn *c);
+
 /* Use these bytes, which both sides of a conn over shared memory have mapped, as bounce buffer
  * (transport/bounce.h). Data received into them, and large pieces sent from them, are copied once.
  * Call it before the first byte. They stay mapped until the conn is closed. TRANSPORT_PLACED's rule

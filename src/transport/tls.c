@@ -15,8 +15,8 @@
 #define LOG "tls"
 
 enum {
-        HEAD = 5,           /* content type, version, length (RFC 8446, 5.1) */
-        RECORD_MAX = 16384, /* content of one record */
+        HEAD = 5, /* content type, version, length (RFC 8446, 5.1) */
+        RECORD_MAX = CRYPTO_RECORD_MAX,
         SEALED_MAX = HEAD + RECORD_MAX + 1 + CRYPTO_TAG,
         CIPHER_MAX = RECORD_MAX + 256, /* what a record may have behind its head */
         BATCH = 16,                    /* records of one send */
@@ -53,6 +53,7 @@ struct tls_conn {
         int ready;                  /* a wake-up that is always readable; -1: not made yet */
         struct crypto_shake *shake; /* NULL: done */
         enum crypto_cipher cipher;
+        unsigned record_max; /* content of one record that the other side takes */
         struct tls_peer peer;
 
         /* The sender's. */
@@ -141,7 +142,9 @@ static int start_keys(struct tls_conn *t)
         if (t->careful)
                 return 0;
         if (tls_by_kernel && ktls_attach(t->socket)) {
-                (void)half_to_kernel(t, &t->tx, true);
+                /* The kernel makes records of the largest size. */
+                if (t->record_max == RECORD_MAX)
+                        (void)half_to_kernel(t, &t->tx, true);
                 t->rx_later = t->in_at < t->in_end || !half_to_kernel(t, &t->rx, false);
         }
         log_info(LOG, "records are sealed by the %s and opened by the %s",
@@ -203,6 +206,7 @@ static int shake_done(struct tls_conn *t)
                 return SP_E_PROTO;
         t->in_end = (size_t)rest;
         t->cipher = r.cipher;
+        t->record_max = r.record_max;
         memcpy(t->tx.secret, r.send, CRYPTO_SECRET);
         memcpy(t->rx.secret, r.receive, CRYPTO_SECRET);
         t->peer.known = r.known;
@@ -335,7 +339,7 @@ static int cursor_take(struct cursor *c, size_t max, struct iovec ret[PIECES], s
 static int pack(struct tls_conn *t, const struct iovec *iov, int n)
 {
         struct cursor c = { iov, n, 0, 0 };
-        size_t wanted = (cursor_left(&c) + RECORD_MAX - 1) / RECORD_MAX;
+        size_t wanted = (cursor_left(&c) + t->record_max - 1) / t->record_max;
         wanted = wanted < BATCH ? wanted : BATCH;
         size_t cap = (wanted + 1) * SEALED_MAX; /* and a KeyUpdate */
         if (!wanted || t->out_cap < cap) {
@@ -349,7 +353,7 @@ static int pack(struct tls_conn *t, const struct iovec *iov, int n)
         for (size_t i = 0; i < wanted; i++) {
                 struct iovec pieces[PIECES];
                 size_t size;
-                int k = cursor_take(&c, RECORD_MAX, pieces, &size);
+                int k = cursor_take(&c, t->record_max, pieces, &size);
                 if (!size)
                         break;
                 if (t->tx.seq >= tls_records_per_key && !renew(t))
@@ -666,7 +670,8 @@ const char *tls_name(const struct conn *c)
 /* ---- from process to process ---------------------------------------------------------------- */
 
 struct state {
-        uint64_t cipher, tx_seq, rx_seq;
+        uint32_t cipher, record_max;
+        uint64_t tx_seq, rx_seq;
         uint8_t tx_secret[CRYPTO_SECRET], rx_secret[CRYPTO_SECRET];
 };
 
@@ -678,7 +683,10 @@ int tls_export(struct conn *c, uint8_t ret[TLS_STATE_SIZE])
         if (t->shake || t->broken || t->tx.kernel || t->rx.kernel || t->in_at < t->in_end ||
             t->plain_at < t->plain_end || t->out_at < t->out_end)
                 return SP_E_BUSY;
-        struct state s = { .cipher = t->cipher, .tx_seq = t->tx.seq, .rx_seq = t->rx.seq };
+        struct state s = { .cipher = t->cipher,
+                           .record_max = t->record_max,
+                           .tx_seq = t->tx.seq,
+                           .rx_seq = t->rx.seq };
         memcpy(s.tx_secret, t->tx.secret, CRYPTO_SECRET);
         memcpy(s.rx_secret, t->rx.secret, CRYPTO_SECRET);
         memcpy(ret, &s, sizeof(s));
@@ -701,6 +709,9 @@ int tls_import(int fd, const uint8_t state[TLS_STATE_SIZE], struct conn **ret)
                 return r;
         memcpy(&s, state, sizeof(s));
         t->cipher = s.cipher == CRYPTO_AES_128_GCM ? CRYPTO_AES_128_GCM : CRYPTO_CHACHA20_POLY1305;
+        t->record_max = s.record_max >= CRYPTO_RECORD_MIN && s.record_max < RECORD_MAX
+                                ? s.record_max
+                                : RECORD_MAX;
         t->tx.seq = s.tx_seq;
         t->rx.seq = s.rx_seq;
         memcpy(t->tx.secret, s.tx_secret, CRYPTO_SECRET);

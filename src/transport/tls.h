@@ -52,7 +52,7 @@ SP_NODISCARD int tls_connect_psk(const char *address, const struct crypto_psk *p
 
 /* The other side of a conn, known once something was received. NULL: the conn has no TLS. */
 struct tls_peer {
-        bool known; /* it has the key of this fingerprint */
+        bool known; /* it has the key of this fingerprint (of a nano client: the secret) */
         uint8_t fingerprint[CRYPTO_FINGERPRINT];
         unsigned before_count; /* earlier keys, newest first, which handed over to it */
         uint8_t before[CRYPTO_BEFORE_MAX][CRYPTO_FINGERPRINT];

@@ -12,13 +12,14 @@
 #include "os/clock.h"
 #include "os/once.h"
 #include "os/process/library.h"
+#include "os/process/library_name.h"
 #include "transport/address.h"
 #include "transport/tls_conn.h"
 
-#define MODULE "libspancl-tls.so"
+#define MODULE LIBRARY_NAME("spancl-tls")
 
-/* It is short, because os/fault.c makes all thread-local memory of the library static. Of that glibc has 1664 bytes for
- * all libraries that a program loads later. */
+/* It is short, because os/linux/fault.c makes all thread-local memory of the library static. Of that glibc has 1664
+ * bytes for all libraries that a program loads later. */
 enum { REASON_MAX = 512 };
 
 static _Thread_local char reason[REASON_MAX];

@@ -106,6 +106,18 @@ static inline struct api api_open_type(cl_device_type type, cl_command_queue_pro
         return a;
 }
 
+/* A context of the first device alone; api_close. */
+static inline struct api api_open_first(const struct api *of)
+{
+        struct api a = { .platform = of->platform, .devices = { of->devices[0] }, .count = 1 };
+        cl_int err;
+        a.context = clCreateContext(NULL, 1, a.devices, NULL, NULL, &err);
+        OK(err);
+        a.queues[0] = clCreateCommandQueue(a.context, a.devices[0], 0, &err);
+        OK(err);
+        return a;
+}
+
 static inline struct api api_open(cl_command_queue_properties properties)
 {
         return api_open_type(CL_DEVICE_TYPE_ALL, properties);

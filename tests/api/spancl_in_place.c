@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "api.h"
 #include "stats.h"
@@ -176,7 +178,7 @@ static void released_early(const struct api *a, cl_uint *data)
         cl_kernel work = api_kernel(program, "work");
         for (int i = 0; i < 20; i++) {
                 size_t items = WORDS;
-                cl_uint rounds = 500;
+                cl_uint rounds = 100;
                 cl_mem old = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
                 OK(clSetKernelArg(work, 0, sizeof(old), &old));
                 OK(clSetKernelArg(work, 1, sizeof(rounds), &rounds));
@@ -194,6 +196,130 @@ static void released_early(const struct api *a, cl_uint *data)
         }
         OK(clReleaseKernel(work));
         OK(clReleaseCommandQueue(second));
+}
+
+/* In the arena a new buffer has the pages of one that was released: the kernel maps no others. */
+static void again(const struct api *a, cl_uint *data, int in_arena)
+{
+        enum { WARM = 4, COUNT = 16, PAGES = SIZE / 4096 };
+        struct rusage before, after;
+        cl_command_queue q = api_queue(a, 0);
+        for (int i = 0; i < WARM + COUNT; i++) {
+                if (i == WARM)
+                        CHECK(getrusage(RUSAGE_SELF, &before) == 0);
+                cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+                cl_uint *p = map(q, m, CL_MAP_WRITE_INVALIDATE_REGION);
+                fill(p, (cl_uint)i);
+                unmap(q, m, p);
+                add(q, m, 1);
+                OK(clEnqueueReadBuffer(q, m, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+                CHECK(is(data, (cl_uint)i + 1));
+                OK(clReleaseMemObject(m));
+        }
+        CHECK(getrusage(RUSAGE_SELF, &after) == 0);
+        if (in_arena)
+                CHECK(after.ru_minflt - before.ru_minflt < COUNT * PAGES / 2);
+}
+
+/* A child releases a buffer that it has from its parent. The parent uses released memory again meanwhile, and keeps its
+ * bytes. */
+static void forked(const struct api *a)
+{
+        /* So many wait for the next buffer, and no fourth one. */
+        enum { COUNT = 3, LARGE = 16 << 20 };
+        cl_command_queue q = api_queue(a, 0);
+        cl_mem m[COUNT + 1];
+        cl_int err = 0;
+        int go[2], status;
+        for (int i = 0; i < COUNT; i++) {
+                m[i] = api_buffer(a, CL_MEM_READ_WRITE, LARGE, NULL);
+                OK(clEnqueueFillBuffer(q, m[i], &i, sizeof(i), 0, LARGE, 0, NULL, NULL));
+        }
+        for (int i = 0; i < COUNT; i++)
+                OK(clReleaseMemObject(m[i]));
+        OK(clFinish(q));
+        m[COUNT] = api_buffer(a, CL_MEM_READ_WRITE, LARGE + SIZE, NULL);
+        OK(clEnqueueFillBuffer(q, m[COUNT], &err, sizeof(err), 0, LARGE, 0, NULL, NULL));
+        OK(clFinish(q));
+        CHECK(pipe(go) == 0);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (!child) {
+                char word;
+                close(go[1]);
+                (void)!read(go[0], &word, 1);
+                _exit(clReleaseMemObject(m[COUNT]) != CL_SUCCESS);
+        }
+        for (int i = 0; i < COUNT; i++) {
+                m[i] = api_buffer(a, CL_MEM_READ_WRITE, LARGE, NULL);
+                void *p = clEnqueueMapBuffer(q, m[i], CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                             LARGE, 0, NULL, NULL, &err);
+                OK(err);
+                memset(p, 7, LARGE);
+                unmap(q, m[i], p);
+        }
+        OK(clFinish(q));
+        close(go[0]);
+        close(go[1]);
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        for (int i = 0; i < COUNT; i++) {
+                const unsigned char *p = clEnqueueMapBuffer(q, m[i], CL_TRUE, CL_MAP_READ, 0, LARGE,
+                                                            0, NULL, NULL, &err);
+                OK(err);
+                CHECK(p[0] == 7 && !memcmp(p, p + 1, LARGE - 1));
+                unmap(q, m[i], (void *)(uintptr_t)p);
+                OK(clReleaseMemObject(m[i]));
+        }
+        OK(clReleaseMemObject(m[COUNT]));
+        OK(clFinish(q));
+}
+
+/* The memory of released buffers is used again in contexts of its server alone. */
+static void alone(const struct api *a, cl_uint *data, int in_arena)
+{
+        struct api one = api_open_first(a);
+        cl_program of_all = program;
+        program = api_build(&one, source, "");
+        again(&one, data, in_arena);
+        forked(&one);
+        OK(clReleaseProgram(program));
+        api_close(&one);
+        program = of_all;
+}
+
+/* The bytes of this process's addresses that are in use. */
+static long addresses(void)
+{
+        long pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+        CHECK(f && fscanf(f, "%ld", &pages) == 1);
+        fclose(f);
+        return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Many parts that a slow server still uses do not take this process's addresses. */
+static void many_released(const struct api *a)
+{
+        enum { COUNT = 64, KEPT = 64 << 20, OTHER = 32 << 20 };
+        const size_t items = WORDS;
+        cl_uint rounds = 500;
+        cl_command_queue q = api_queue(a, 0);
+        cl_mem m = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+        cl_kernel work = api_kernel(program, "work");
+        OK(clSetKernelArg(work, 0, sizeof(m), &m));
+        OK(clSetKernelArg(work, 1, sizeof(rounds), &rounds));
+        OK(clEnqueueNDRangeKernel(q, work, 1, NULL, &items, NULL, 0, NULL, NULL));
+        OK(clFlush(q));
+        long before = addresses();
+        for (int i = 0; i < COUNT; i++) {
+                cl_mem old = api_buffer(a, CL_MEM_READ_WRITE, SIZE, NULL);
+                add(q, old, 1);
+                OK(clReleaseMemObject(old));
+        }
+        CHECK(addresses() - before <= KEPT + OTHER);
+        OK(clReleaseMemObject(m));
+        OK(clReleaseKernel(work));
+        OK(clFinish(q));
 }
 
 /* A blocking transfer is one command of its in-order queue, also when other threads enqueue there. */
@@ -255,6 +381,7 @@ int main(int argc, char **argv)
         setenv("SPANCL_COMPRESSION", "off", 1); /* what travels is counted */
         if (argc > 1)
                 return traffic(atoi(argv[1]));
+        const char *transport = getenv("TEST_TRANSPORT");
         struct api a = api_open(0);
         cl_uint *data = malloc(SIZE);
         CHECK(data);
@@ -264,12 +391,13 @@ int main(int argc, char **argv)
         elsewhere_first(&a, data);
         parts(&a, data);
         released_early(&a, data);
+        many_released(&a);
         threads(&a, data);
+        alone(&a, data, transport && !strcmp(transport, "shm"));
         OK(clReleaseProgram(program));
         api_close(&a);
         free(data);
 
-        const char *transport = getenv("TEST_TRANSPORT");
         char *more[] = { argv[0], (char[]){ "8" }, NULL };
         long to = stats_of(more, "from", "bulk_bytes"), from = stats_of(more, "to", "bulk_bytes");
         if (transport && !strcmp(transport, "shm"))

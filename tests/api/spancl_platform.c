@@ -62,6 +62,10 @@ static void platform(struct api *a)
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_VENDOR, sizeof(text), text, NULL));
         CHECK(!strcmp(text, "Somebody"));
         CHECK(!unsetenv("SPANCL_PLATFORM_VENDOR"));
+        CHECK(!setenv("SPANCL_PLATFORM_NAME", "Something", 1));
+        OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, sizeof(text), text, NULL));
+        CHECK(!strcmp(text, "Something"));
+        CHECK(!unsetenv("SPANCL_PLATFORM_NAME"));
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_NAME, 7, text, NULL));
         CHECK(!strcmp(text, "SpanCL"));
         OK(clGetPlatformInfo(a->platform, CL_PLATFORM_VERSION, sizeof(text), text, NULL));

@@ -268,12 +268,7 @@ int main(void)
         }
 
         /* Devices of this process, which the context has, too, work on the same bytes; a server's does not. */
-        struct api one = { .platform = a.platform, .devices = { a.devices[0] }, .count = 1 };
-        cl_int err;
-        one.context = clCreateContext(NULL, 1, one.devices, NULL, NULL, &err);
-        OK(err);
-        one.queues[0] = clCreateCommandQueue(one.context, one.devices[0], 0, &err);
-        OK(err);
+        struct api one = api_open_first(&a);
         if (look(one.devices[0]))
                 touched(&one);
         api_close(&one);

@@ -588,12 +588,7 @@ int main(void)
         OK(clReleaseProgram(program));
 
         /* One device: with several memories a kernel counts as a writer of all of them. */
-        struct api one = { .platform = a.platform, .devices = { a.devices[0] }, .count = 1 };
-        cl_int err;
-        one.context = clCreateContext(NULL, 1, one.devices, NULL, NULL, &err);
-        OK(err);
-        one.queues[0] = clCreateCommandQueue(one.context, one.devices[0], 0, &err);
-        OK(err);
+        struct api one = api_open_first(&a);
         program = api_build(&one, source, "");
         threads(&one, program);
         OK(clReleaseProgram(program));

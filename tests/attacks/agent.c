@@ -63,7 +63,8 @@ static int attack(const char *sources)
         static char params[PARAMS_SIZE];
         const size_t one = 1;
         cl_int id, result[2];
-        snprintf(options, sizeof(options), "-I %s/src -I %s/tests/attacks", sources, sources);
+        snprintf(options, sizeof(options), "-cl-opt-disable -I %s/src -I %s/tests/attacks", sources,
+                 sources);
         cl_kernel kernel = kernel_of(build("#include \"agent.cl\"\n", options), "attack");
         cl_mem in = buffer_of(sizeof(params)), out = buffer_of(sizeof(result));
         TRY(clSetKernelArg(kernel, 0, sizeof(in), &in));

@@ -34,11 +34,7 @@ foreach(source IN LISTS sources)
         if(WIN32)
                 target_link_libraries(api_${name} PRIVATE spancl_posix)
         endif()
-        file(STRINGS ${source} wanted LIMIT_COUNT 1 REGEX "servers: [0-9]+")
-        set(servers 2)
-        if(wanted MATCHES "servers: ([0-9]+)")
-                set(servers ${CMAKE_MATCH_1})
-        endif()
+        spancl_servers_of(${source} servers)
         add_test(NAME ${SPANCL_CROSS_NAME}/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
                 ${SPANCL_HOST_BUILD} ${servers} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:api_${name}>)
         set_tests_properties(${SPANCL_CROSS_NAME}/${name} PROPERTIES LABELS cross TIMEOUT 600
@@ -89,4 +85,49 @@ if(WIN32)
         add_test(NAME ${SPANCL_CROSS_NAME}/access COMMAND windows_access)
         set_tests_properties(${SPANCL_CROSS_NAME}/access PROPERTIES LABELS cross TIMEOUT 600
                 FIXTURES_SETUP wine)
+        # Paths of the system in options of builds, and the kernel's output.
+        add_executable(windows_include cross/windows_include.c)
+        target_link_libraries(windows_include PRIVATE spancl_flags spancl)
+        add_dependencies(cross windows_include)
+        add_test(NAME ${SPANCL_CROSS_NAME}/include COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
+                ${SPANCL_HOST_BUILD} 1 -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:windows_include>)
+        set_tests_properties(${SPANCL_CROSS_NAME}/include PROPERTIES LABELS cross TIMEOUT 600
+                FIXTURES_REQUIRED wine PASS_REGULAR_EXPRESSION "the kernel has 4711" FAIL_REGULAR_EXPRESSION "failed:")
+        # The command-line tool, with a program that prints its arguments.
+        add_executable(windows_arguments cross/windows_arguments.c)
+        target_link_libraries(windows_arguments PRIVATE spancl_common)
+        spancl_windows_program(windows_arguments)
+        add_dependencies(cross windows_arguments spancl_cli)
+        if(TARGET spancl_tls)
+                add_dependencies(cross spancl_tls)
+        endif()
+        add_test(NAME ${SPANCL_CROSS_NAME}/tool COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/run/with-servers
+                ${SPANCL_HOST_BUILD} 1 --
+                ${CMAKE_CURRENT_SOURCE_DIR}/cross/windows-tool ${PROJECT_BINARY_DIR} ${SPANCL_HOST_BUILD} --
+                ${CMAKE_CROSSCOMPILING_EMULATOR})
+        set_tests_properties(${SPANCL_CROSS_NAME}/tool PROPERTIES LABELS cross TIMEOUT 600
+                SKIP_RETURN_CODE 77 FIXTURES_REQUIRED wine)
+        # The server, with clients of this host and of this build.
+        if(TARGET spancld)
+                add_dependencies(cross spancld)
+                foreach(source IN LISTS sources)
+                        get_filename_component(name ${source} NAME_WE)
+                        # docs/PLATFORMS.md says why these are left out.
+                        file(STRINGS ${source} unfit LIMIT_COUNT 1 REGEX "runner: with-")
+                        if(unfit OR name MATCHES "^(printf|program|spancl_(build_errors|cache|launch|link|mixed|program|trace|upload))$")
+                                continue()
+                        endif()
+                        spancl_servers_of(${source} servers)
+                        add_test(NAME ${SPANCL_CROSS_NAME}/server/${name} COMMAND
+                                ${CMAKE_CURRENT_SOURCE_DIR}/cross/with-windows ${PROJECT_BINARY_DIR}
+                                ${SPANCL_HOST_BUILD} ${servers} ${CMAKE_CROSSCOMPILING_EMULATOR} --
+                                ${SPANCL_HOST_BUILD}/bin/api_${name})
+                        set_tests_properties(${SPANCL_CROSS_NAME}/server/${name} PROPERTIES LABELS cross
+                                TIMEOUT 600 SKIP_RETURN_CODE 77 FIXTURES_REQUIRED wine)
+                endforeach()
+                add_test(NAME ${SPANCL_CROSS_NAME}/server COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/cross/windows-server
+                        ${PROJECT_BINARY_DIR} ${SPANCL_HOST_BUILD} -- ${CMAKE_CROSSCOMPILING_EMULATOR})
+                set_tests_properties(${SPANCL_CROSS_NAME}/server PROPERTIES LABELS cross TIMEOUT 600
+                        FIXTURES_REQUIRED wine)
+        endif()
 endif()

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "posix/transport.h"
+#include "connect.h"
 
 static uint64_t arena[3000];
 #define BUILT_IN "pocl.add.i32"
 
 static unsigned failures;
-static struct posix_transport lanes;
+static struct connect lanes;
 
 #define expect(what, wanted)                                                                    \
         do {                                                                                    \
@@ -211,7 +211,7 @@ static void check_release_in_a_wait(int shift)
         expect(clReleaseCommandQueue(own), CL_SUCCESS);
         expect(clFlush(queue), CL_SUCCESS);
         /* The client reads that the command has ended when later messages have filled its buffer. */
-        struct pollfd server = { .fd = lanes.lanes[0].fd1 - 1, .events = POLLIN };
+        struct pollfd server = { .fd = lanes.tcp.lanes[0].fd1 - 1, .events = POLLIN };
         expect(poll(&server, 1, -1), 1);
         for (int i = 0; i < 300; i++) {
                 if (i < shift)
@@ -478,15 +478,13 @@ static void check_built_in(void)
 int main(int argc, char **argv)
 {
         const uint8_t random[32] = { (uint8_t)(uintptr_t)&argc, (uint8_t)((uintptr_t)&argc >> 8) };
-        lanes = (struct posix_transport){ .host = argc == 4 ? argv[1] : "",
-                                          .port = argc == 4 ? (unsigned)atoi(argv[2]) : 0 };
-        struct spancl_nano_transport t = posix_transport(&lanes);
-        struct spancl_nano_config c = {
-                .transport = &t, .arena = arena, .arena_size = sizeof(arena), .random = random
-        };
-        cl_uint count = 1;
         if (argc != 4)
                 return 2;
+        const struct spancl_nano_transport *t = connect_by(&lanes, argv[1], argv[2], random);
+        struct spancl_nano_config c = {
+                .transport = t, .arena = arena, .arena_size = sizeof(arena), .random = random
+        };
+        cl_uint count = 1;
         expect(clGetPlatformIDs(0, NULL, &count), CL_SUCCESS);
         expect(count, 0);
         expect(spancl_nano_start(NULL), CL_INVALID_VALUE);
@@ -516,8 +514,8 @@ int main(int argc, char **argv)
         }
         spancl_nano_stop();
         expect(clFinish(queue), CL_INVALID_COMMAND_QUEUE);
-        posix_transport_close(&lanes);
-        lanes.port = 1; /* nobody listens there */
+        posix_transport_close(&lanes.tcp);
+        lanes.tcp.port = 1; /* nobody listens there */
         expect(spancl_nano_start(&c), CL_DEVICE_NOT_AVAILABLE);
         expect(strlen(spancl_nano_error()) > 0, 1);
         printf("%u failures\n", failures);

@@ -1,5 +1,6 @@
 """Builds the nano client for a Cortex-M3 with Debian's gcc-arm-none-eabi and newlib, and measures it."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -57,6 +58,27 @@ def compile_all(folder, sources, flags=FLAGS):
 def client(folder):
     """The objects of client, session and proto."""
     return compile_all(folder, [*sorted(NANO.glob("*.c")), *shared()], [*FLAGS, "-include", NANO / "port/names.h"])
+
+
+def mbedtls():
+    """The options to compile nano/tls with, and the sources of mbedTLS that it needs. None: the variable MBEDTLS does
+    not name the folder of mbedTLS's sources."""
+    folder = Path(os.environ.get("MBEDTLS", "none"))
+    names = ("chacha20", "chachapoly", "constant_time", "platform_util", "poly1305", "sha256")
+    if not (folder / "library/chachapoly.c").exists():
+        return None
+    return ([f"-DMBEDTLS_CONFIG_FILE=<{NANO}/port/mbedtls.h>", "-isystem", str(folder / "include"), "-DHAVE_NANO_TLS"],
+            [folder / f"library/{name}.c" for name in names])
+
+
+def tls(folder):
+    """The objects of TLS and of mbedTLS; none without its sources."""
+    have = mbedtls()
+    if not have:
+        return []
+    options, sources = have
+    return (compile_all(folder, sorted((NANO / "tls").glob("*.c")), [*FLAGS, *options]) +
+            compile_all(folder / "mbedtls", sources, [f for f in [*FLAGS, *options] if not f.startswith("-W")]))
 
 
 def sizes(map_file):

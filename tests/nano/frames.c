@@ -1,12 +1,14 @@
-/* frames HOST PORT COUNT WIDTH HEIGHT RETRY_MS: the edges of so many pictures by a server, compared with this
- * processor's. Prints "frame N" now and then, so that its caller cuts connections meanwhile, and at the end how often
- * they were made again. Any allocation after the start ends it. */
+/* frames [KEY@]HOST PORT COUNT WIDTH HEIGHT RETRY_MS: the edges of so many pictures by a server, compared with this
+ * processor's. Every 20 pictures it prints "frame N" and waits for a byte of input, so that its caller can cut
+ * connections between two pictures. At the end of the input it goes on without waiting. At the end it prints how often
+ * connections were made again. COUNT 0: it only connects. Any allocation after the start ends it. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "connect.h"
 #include "edges.h"
-#include "posix/transport.h"
 
 enum { SIZE_MAX_BYTES = 192 * 144 };
 
@@ -109,33 +111,44 @@ static void frame(const struct work *w, unsigned n)
 
 int main(int argc, char **argv)
 {
-        struct posix_transport p = { 0 };
-        struct spancl_nano_transport t = posix_transport(&p);
-        uint8_t random[32];
+        static struct connect c;
+        uint8_t random[32], tls_random[32];
         struct work w;
         FILE *f = fopen("/dev/urandom", "r");
-        if (argc != 7 || !f || fread(random, sizeof(random), 1, f) != 1)
+        if (argc != 7 || !f || fread(random, sizeof(random), 1, f) != 1 ||
+            fread(tls_random, sizeof(tls_random), 1, f) != 1)
                 return 2;
-        p.host = argv[1];
-        p.port = (unsigned)atoi(argv[2]);
         W = (unsigned)atoi(argv[4]);
         H = (unsigned)atoi(argv[5]);
         if (W * H > SIZE_MAX_BYTES)
                 return 2;
         fclose(f);
         setvbuf(stdout, line, _IOLBF, sizeof(line));
-        check(spancl_nano_start(
-                &(struct spancl_nano_config){ .transport = &t,
+        const struct spancl_nano_transport *t = connect_by(&c, argv[1], argv[2], tls_random);
+        const cl_int status = spancl_nano_start(
+                &(struct spancl_nano_config){ .transport = t,
                                               .arena = arena,
                                               .arena_size = sizeof(arena),
                                               .random = random,
-                                              .retry_ms = (unsigned)atoi(argv[6]) }));
+                                              .retry_ms = (unsigned)atoi(argv[6]) });
+        if (status)
+                connect_explain(&c);
+        check(status);
         forbidden = true;
+        if (!atoi(argv[3])) {
+                printf("resumed %u used %zu\n", spancl_nano_resumed(), spancl_nano_used());
+                spancl_nano_stop();
+                return 0;
+        }
         set_up(&w);
         for (unsigned n = 0; n < (unsigned)atoi(argv[3]); n++) {
                 frame(&w, n);
-                if (n % 20 == 0)
-                        printf("frame %u\n", n);
+                if (n % 20)
+                        continue;
+                char go;
+                printf("frame %u\n", n);
+                if (read(STDIN_FILENO, &go, 1) < 0)
+                        return 2;
         }
         check(clFinish(w.queue));
         check(clReleaseKernel(w.kernel));
@@ -146,6 +159,6 @@ int main(int argc, char **argv)
         check(clReleaseContext(w.context));
         printf("resumed %u used %zu\n", spancl_nano_resumed(), spancl_nano_used());
         spancl_nano_stop();
-        posix_transport_close(&p);
+        posix_transport_close(&c.tcp);
         return 0;
 }

@@ -32,15 +32,18 @@ def calls(port, how):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def frames(port, count, size, cut):
-    """Pictures of `size`, and a connection that `cut` cuts now and then. Returns how often the session went on."""
-    command = [str(BUILD / "bin/nano_frames"), "127.0.0.1", str(port), str(count), *map(str, size), "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
-        for line in client.stdout:
-            if line.startswith("frame"):
-                cut()
-            else:
-                last = line
+def frames(host, port, count, size, between):
+    """`count` pictures of `size` for the client at `host`, [KEY@]HOST. It calls between(N) after picture N, every 20
+    pictures, while the client waits. Returns how often the session went on."""
+    command = [str(BUILD / "bin/nano_frames"), host, str(port), str(count), *map(str, size), "0"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as client:
+        last = ""
+        for last in client.stdout:
+            if last.startswith("frame "):
+                between(int(last.split()[1]))
+                client.stdin.write("\n")
+                client.stdin.flush()
         errors = client.stderr.read()
         assert client.wait(HANG_S) == 0, errors
     return int(re.fullmatch(r"resumed (\d+) used \d+\n", last)[1])
@@ -67,12 +70,12 @@ def pictures_are_bit_exact_over_links_that_are_cut():
         relay = Relay(s.ports[0])
         bytes_until = iter(range(1, 10**6, 1777))
 
-        def cut():
+        def cut(_):
             relay.cut()
             relay.left = next(bytes_until)  # and once more, anywhere in the next frames
 
-        assert frames(relay.port, 60, (192, 144), cut) >= 3
-        assert frames(relay.port, 1000, (64, 48), cut) >= 50
+        assert frames("127.0.0.1", relay.port, 60, (192, 144), cut) >= 3
+        assert frames("127.0.0.1", relay.port, 1000, (64, 48), cut) >= 50
         relay.close()
 
 
@@ -80,7 +83,8 @@ def a_lost_server_is_an_error_and_no_hang():
     with servers() as s:
         port = s.ports[0]
         command = [str(BUILD / "bin/nano_frames"), "127.0.0.1", str(port), "1000000", "64", "48", "1000"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as client:
             client.stdout.readline()
             s.processes[0].kill()
             s.processes[0].wait()

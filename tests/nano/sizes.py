@@ -18,6 +18,16 @@ def functions():
                       re.MULTILINE)
 
 
+def tls_state(folder):
+    """The size of struct spancl_nano_tls, which the application provides."""
+    source = folder / "state.c"
+    source.write_text('#include "tls/tls.h"\nstruct spancl_nano_tls state;\n')
+    cross.run(cross.GCC, *cross.FLAGS, "-c", source, "-o", folder / "state.o")
+    size = int(cross.run("arm-none-eabi-size", folder / "state.o").splitlines()[1].split()[2])
+    print(f"{'tls':14} {size:6} bytes of RAM")
+    return size
+
+
 def main():
     cross.compiler()
     folder = Path(sys.argv[1]).resolve() / "nano-arm"
@@ -25,14 +35,21 @@ def main():
     cross.run(cross.GCC, *cross.FLAGS, "-pedantic", "-fsyntax-only", cross.NANO / "spancl_nano.h")
     keeper = folder / "keeper.c"
     keeper.write_text("void start(void);\nvoid start(void) {}\n")
-    names, elf = folder / "map", folder / "all.elf"
+    names, elf, wanted = folder / "map", folder / "all.elf", functions()
+    tls = cross.tls(folder)
+    if tls:
+        objects += tls
+        wanted += ["spancl_nano_tls", "spancl_nano_tls_error"]
     cross.run(cross.GCC, *cross.FLAGS, keeper, *objects, "-nostartfiles", "-Wl,--gc-sections", "-Wl,-estart",
-              *(f"-Wl,-u,{name}" for name in functions()), "--specs=nosys.specs", f"-Wl,-Map={names}", "-o", elf)
+              *(f"-Wl,-u,{name}" for name in wanted), "--specs=nosys.specs", f"-Wl,-Map={names}", "-o", elf)
     arena = int(re.search(r"SPANCL_NANO_ARENA (\d+)", (cross.NANO / "spancl_nano.h").read_text())[1])
     parts, flash, ram = {}, 0, 0
     for path, (code, data) in cross.sizes(names).items():
-        part = re.match(r"(nano|session|proto|base)-", Path(path).name)
-        part = part[1] if part else "keeper" if "keeper" in path or path.startswith("/tmp") else "libc, libgcc"
+        part = re.match(r"(nano|tls|library|session|proto|base)-", Path(path).name)
+        if part:
+            part = {"library": "mbedtls"}.get(part[1], part[1])
+        else:
+            part = "keeper" if "keeper" in path or path.startswith("/tmp") else "libc, libgcc"
         if part != "keeper":
             parts[part] = parts.get(part, 0) + code
             flash += code
@@ -40,6 +57,8 @@ def main():
     for part, size in sorted(parts.items()):
         print(f"{part:14} {size:6} bytes of flash")
     print(f"{'all':14} {flash:6} bytes of flash, {FLASH_MAX} allowed")
+    if tls:
+        ram += tls_state(folder)
     print(f"{'arena':14} {arena:6} bytes, beside it {ram} bytes of RAM; {RAM_MAX} allowed")
     assert 15000 < flash <= FLASH_MAX, flash
     assert ram + arena <= RAM_MAX, ram + arena

@@ -30,7 +30,8 @@ package_unpack() {
 }
 
 # server_start BUILD [SPANCLD OPTIONS]: a spancld on a free loopback port; waits until it listens. With
-# TEST_TRANSPORT=unix or =shm it listens on a Unix socket, and shares memory with its clients or not.
+# TEST_TRANSPORT=unix or =shm it listens on a Unix socket, and shares memory with its clients or not. TEST_POCL_CACHE: a
+# folder for PoCL's compiled kernels that several builds share; without it, each build has its own.
 server_start() {
         local build=$1
         shift
@@ -43,7 +44,8 @@ server_start() {
         esac
         local log=${SERVER_LOG_DIR:-$run_tmp}/spancld.$n.log
         mkfifo "$fifo"
-        mkdir -p "${POCL_CACHE_DIR:-$build/pocl}/$n"
+        local pocl=${POCL_CACHE_DIR:-${TEST_POCL_CACHE:-$build/pocl}}/$n
+        mkdir -p "$pocl"
         # The server finds its native OpenCL as on any machine; the client's variables are not its own.
         local vendors=(-u OCL_ICD_VENDORS)
         if [ -n "${NATIVE_VENDORS:-}" ]; then
@@ -52,7 +54,7 @@ server_start() {
         # Compiled programs are kept for as long as the servers of one run. A folder for each server's
         # PoCL: links failed now and then when two shared one (docs/LIMITS.md).
         env -u SPANCL_SERVERS -u SPANCL_STATS "${vendors[@]}" \
-                POCL_CACHE_DIR="${POCL_CACHE_DIR:-$build/pocl}/$n" \
+                POCL_CACHE_DIR="$pocl" \
                 "$build/bin/spancld" "${listen[@]}" --ready-fd 9 \
                 --cache "${SERVER_CACHE:-$run_tmp/cache}" "$@" \
                 9>"$fifo" >"$log" 2>&1 </dev/null &

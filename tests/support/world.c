@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "os/file.h"
 
 /* ---- the client --------------------------------------------------------------------------------- */
 
@@ -187,7 +188,28 @@ static uint64_t on_now(void *user)
         return now_ns;
 }
 
+static int on_pass(void *user, struct session *s, int fd)
+{
+        struct node *n = user, *other = n->world ? &n->world->nodes[n == n->world->nodes] : NULL;
+        (void)s;
+        if (n->far || !other || other->passed >= 0)
+                return SP_E_AGAIN;
+        other->passed = file_duplicate(fd);
+        return other->passed < 0 ? SP_E_AGAIN : 0;
+}
+
+static int on_take(void *user, struct session *s)
+{
+        struct node *n = user;
+        int fd = n->passed;
+        (void)s;
+        n->passed = -1;
+        return fd < 0 ? SP_E_NOENT : fd;
+}
+
 static const struct engine_ops engine_ops = {
+        .pass = on_pass,
+        .take = on_take,
         .flush = on_flush,
         .dial = on_dial,
         .hang_up = on_hang_up,
@@ -324,6 +346,7 @@ int node_init_on(struct node *n, const struct backend_ops *backend, bool single_
                 .cache_dir = cache_dir,
                 .upload_dir = upload_dir,
         };
+        n->passed = -1;
         int r = engine_new(&params, &n->engine);
         if (r < 0)
                 return r;
@@ -373,6 +396,8 @@ void world_free(struct world *w)
                 struct node *n = &w->nodes[i];
                 engine_free(n->engine);
                 session_free(n->client);
+                if (n->passed >= 0)
+                        (void)file_close(n->passed);
                 map_fini(&n->done);
                 map_fini(&n->reads);
                 buf_fini(&n->info);

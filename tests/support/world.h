@@ -37,6 +37,8 @@ struct node {
         struct session *client;
         struct session *dialled; /* to the other node's engine */
         uint64_t token[2];
+        int passed;       /* the descriptor that the other engine has passed; -1: none */
+        bool far;         /* none can be passed to the other engine */
         bool bulk_cut;    /* bulk lanes between engines stand still */
         struct map done;  /* event → status + 1000 */
         struct map reads; /* transfer → struct data */

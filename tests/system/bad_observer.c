@@ -58,7 +58,7 @@ static int on_arrived(void *user, uint64_t transfer, uint64_t offset, size_t len
 
 static int start(struct observer *o)
 {
-        return session_send(o->session, trace_start, .request = 0);
+        return session_send(o->session, trace_start, .flags = 0);
 }
 
 static int query(struct observer *o)

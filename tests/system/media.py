@@ -215,6 +215,47 @@ def libavcodec_decodes_where_the_client_wants_it():
                 decode(at(s.ports[0]), codec, (files[0], "-"), FORMAT_NOT_SUPPORTED, SYSTEM_DECODER_FLAGS="4")
 
 
+# --- Devices that decode --------------------------------------------------------------------------
+
+def _decodes_with(device, *lines):
+    """Each of these lines comes to the log, and pictures are exact: of libavcodec, in a server and in the program."""
+    files = make_other(0)
+    if not files:
+        return
+    with servers(1, f"--media=device={device}", "--backend=media", "--log=debug") as s:
+        decode(at(s.ports[0]), "h264", files, 1)
+        for line in lines:
+            claims.wait_for(lambda line=line: line in s.log_text(), s.log_text)
+        assert "stream is lost" not in s.log_text() and "media-av is" not in s.log_text(), s.log_text()
+    if "opencl" not in device:  # that would be SpanCL's own
+        decode(None, "h264", files, 1, SPANCL_MEDIA=f"device={device}")
+
+
+def a_device_that_can_not_be_opened_is_named_and_the_processor_decodes():
+    _decodes_with("vaapi:/nowhere", "the device vaapi:/nowhere can't be opened", "decoders use the processor")
+    _decodes_with("cuda:0")  # whether it is here or not: with the filter of system calls that CUDA needs
+    _decodes_with("toaster", "libavutil has no type of the device toaster")
+
+
+def processes_open_the_device_only_to_decode():
+    """The first process, which tells its codecs, and encoders keep the narrow walls."""
+    with servers(1, "--media=device=toaster", "--backend=media", "--log=debug") as s:
+        out = Path(FOLDER.name) / "encoded"
+        encode(at(s.ports[0]), "mjpeg", raw("yuv420p"), WIDTH, HEIGHT, 0, 0, 80, out, out)
+        assert "toaster" not in s.log_text(), s.log_text()
+
+
+def a_device_that_lacks_a_codec_leaves_it_to_the_processor():
+    """Devices of PoCL and Mesa, which decode nothing. They are opened before the walls, and closed behind them."""
+    told = []
+    for device in ("opencl:0.0", "vulkan:0"):
+        if ffmpeg("-init_hw_device", device, "-f", "lavfi", "-i", "nullsrc", "-frames:v", "1", "-f", "null", "-").returncode:
+            continue
+        _decodes_with(device, f"the device {device} is open", f"the device {device} does not decode this stream of h264")
+        told.append(device)
+    return ", ".join(told)
+
+
 def settings_that_are_wrong_leave_no_device():
     with servers(1, "--media=size=0x4", "--log=info") as s:
         assert "media" not in daemon.clinfo(at(s.ports[0])).stdout

@@ -271,8 +271,8 @@ def the_prediction_is_what_a_run_over_such_a_link_takes():
     """The bounds are wide, because other programs of the host take processor time from both runs. bench/what_if.py has the
     figures."""
     with servers(2) as both:
-        proxy = subprocess.Popen([sys.executable, str(daemon.ROOT / "bench/delay.py"), str(FAR_MS), *map(str, both.ports)],
-                                 stdout=subprocess.PIPE, text=True)
+        proxy = subprocess.Popen([BUILD / "bin/bench_link", str(FAR_MS), "0", *map(str, both.ports)], stdout=subprocess.PIPE,
+                                 text=True)
         far = " ".join(at(port) for port in proxy.stdout.readline().split())
         try:
             for _ in range(5):

@@ -373,6 +373,8 @@ def memory_of_one_device_is_limited(contexts):
         # The other device, and the other client, are not concerned. The limit of all devices holds, too.
         assert (b.do("on 1"), b.do("take 100"), b.do("take 70")) == ("0", "0", FULL), server.log()
         assert (other.do("take 60"), other.do("said")) == ("0", "nothing"), server.log()
+        # An allocation of shared virtual memory takes its size, and no more.
+        assert (other.do("free"), other.do("on 0"), other.do("svm 64")) == ("0", "0", "1"), server.log()
         # It is no matter in which context the memory is, and what was released makes room again.
         assert b.do("on 0") == "0" and b.do("spread 8 10") == "2", server.log()
         assert b.do("take 24") == "0" and b.do("spread 4 1") == "0", server.log()

@@ -4,6 +4,8 @@
  * are killed before it reads one, and goes on when they are there again.
  * reader NAME moved: reads all units, prints a line, and expects that the file is gone, then, after another line, that
  * it is there again.
+ * reader NAME rest: reads units until a command delivers none, prints their number and that command's first word, and
+ * waits for a line, after which it reads again. It ends with the standard input.
  *
  * docs/MEDIA.md describes the kernel. Status 77: the device has no sources. */
 
@@ -134,6 +136,20 @@ static void lost(const char *name)
         CHECK(words[0] == 0 && words[5] == 1);
 }
 
+static void rest(const char *name)
+{
+        cl_int words[WORDS];
+        do {
+                int count = -1;
+                do {
+                        (void)next(name, FAST, words);
+                        count++;
+                } while (words[0] == 0);
+                printf("%d %d\n", count, words[0]);
+                fflush(stdout);
+        } while (getchar() != EOF);
+}
+
 static void moved(const char *name)
 {
         cl_int words[WORDS];
@@ -161,6 +177,8 @@ int main(int argc, char **argv)
                 lost(argv[1]);
         else if (!strcmp(argv[2], "moved"))
                 moved(argv[1]);
+        else if (!strcmp(argv[2], "rest"))
+                rest(argv[1]);
         else
                 wrong(argv[1]);
         OK(clFinish(queue));

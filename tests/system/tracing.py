@@ -17,6 +17,7 @@ from pathlib import Path
 import claims
 import daemon
 from daemon import BUILD, at, servers, start_endless
+from timeline import Timeline, ns
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = tempfile.TemporaryDirectory()
@@ -38,15 +39,20 @@ def tool(*command, check=True):
 # --- LTTng ----------------------------------------------------------------------------------------
 
 class Session:
-    """LTTng's session daemon and a session that records all events of SpanCL."""
+    """LTTng's session daemon and a session that records all events of SpanCL. `prefix`: of the daemon's command."""
+
+    def __init__(self, contexts=(), prefix=()):
+        self.contexts, self.prefix = contexts, prefix
 
     def __enter__(self):
         self.output = Path(tempfile.mkdtemp(dir=FOLDER.name))
-        self.process = subprocess.Popen(["lttng-sessiond", "--no-kernel", "--sig-parent"], stdout=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*self.prefix, "lttng-sessiond", "--no-kernel", "--sig-parent"], stdout=subprocess.DEVNULL,
                                         stderr=(self.output / "log").open("w"))
         assert signal.sigtimedwait([signal.SIGUSR1], daemon.HANG_S), (self.output / "log").read_text()
         tool("lttng", "create", "spancl", f"--output={self.output}/trace")
         tool("lttng", "enable-event", "--userspace", "spancl_client:*,spancl_server:*")
+        for context in self.contexts:
+            tool("lttng", "add-context", "--userspace", "--type", context)
         tool("lttng", "start")
         return self
 
@@ -154,6 +160,74 @@ def a_sandboxed_server_refuses_lttng():
     done = subprocess.run([SERVER, "--listen", "localhost:0", "--lttng"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=daemon.HANG_S, check=False)
     assert done.returncode == 2 and "--lttng needs --sandbox 0" in done.stderr, done.stderr
+
+
+# --- LTTng's events in a timeline ------------------------------------------------------------------
+
+def imported(session, timeline, server=""):
+    """The timeline with the session's events: the slices of both, and what the file says about the import."""
+    tool("lttng", "destroy", "spancl")
+    text, both = session.output / "lttng.txt", session.output / "both.json"
+    text.write_text(tool("babeltrace2", "--clock-cycles", "--no-delta", f"{session.output}/trace"))
+    tool(str(BUILD / "bin/spancl"), "trace", "--import", f"{server}{'=' if server else ''}{text}", "-o", str(both), str(timeline))
+    t = Timeline(both)
+    t.validate()
+    return t, text.read_text(), t.other["imported"][0]
+
+
+def spans(t, side, prefix=""):
+    """The lengths in ns of the spans, sorted, by their name and end in ns."""
+    chosen = [e for e in t.slices if (e["name"].startswith(prefix) if prefix else
+                                      e["cat"] != "imported" and e["name"] in dict(PROBES) and side(t.process(e)))]
+    ret = collections.defaultdict(list)
+    for e in chosen:
+        ret[e["name"][len(prefix):], ns(e["ts"]) + ns(e["dur"])].append(ns(e["dur"]))
+    return {k: sorted(lengths) for k, lengths in ret.items()}
+
+
+def different(ours, theirs):
+    """Those of our spans that are not among theirs. Ends are the same to the ns. LTTng gets a span when it ends, and its
+    begin is converted by the comparison of the clocks before that. A timeline is written later, and takes the
+    two comparisons around the begin. In a thread's first ms, rates are good to 1e-3 only."""
+    return [(k, lengths, theirs.get(k)) for k, lengths in ours.items()
+            if len(theirs.get(k, ())) != len(lengths) or
+            any(abs(a - b) > 100 + a / 1000 for a, b in zip(lengths, theirs[k]))]
+
+
+def imported_events_stand_where_the_timeline_has_them():
+    """LTTng and the timeline recorded the same spans. With the context vtid they also have the same threads."""
+    timeline = Path(FOLDER.name) / "imported.json"
+    with Session(("vtid", "procname")) as session, servers(1) as one:
+        assert not compute(at(one.ports[0]), SPANCL_LTTNG="on", SPANCL_TRACE=str(timeline))
+        t, text, about = imported(session, timeline)
+    ours, theirs = spans(t, lambda process: process == "client"), spans(t, None, "spancl_client:")
+    assert len(ours) > 100 and ours.keys() == theirs.keys() and not different(ours, theirs), (
+        different(ours, theirs)[:3], different(theirs, ours)[:3])
+    assert about["format"] == "babeltrace2" and about["shift_ns"] == "0" and about["error_ns"] == 0, about
+    assert about["events"] == text.count("spancl_client:") and about["outside"] == about["left_out"] == 0, about
+    calls = {e["tid"] for e in t.of("client", "enqueue")}
+    assert calls and calls == {e["tid"] for e in t.of("imported", "spancl_client:enqueue")}, calls
+    return f"{about['events']} events"
+
+
+def events_of_a_server_are_brought_to_the_clients_clock():
+    """The server's CLOCK_MONOTONIC is a day ahead, and LTTng records with it."""
+    ahead = ("unshare", "--time", "--monotonic", "86400")
+    if subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return "not permitted to have another clock"
+    timeline = Path(FOLDER.name) / "ahead.json"
+    with Session(("vtid",), ahead) as session, servers(1, "--sandbox", "0", "--lttng", prefix=ahead) as one:
+        name = at(one.ports[0])
+        assert not compute(name, SPANCL_TRACE=str(timeline))
+        t, _, about = imported(session, timeline, name)
+    clock = t.other["clocks"][0]
+    assert abs(int(clock["offset_ns"]) - 86400 * 10**9) < 10**9 and about["server"] == name, (clock, about)
+    assert int(about["shift_ns"]) == -int(clock["offset_ns"]) and 0 < about["error_ns"] == clock["error_ns"] < 10**9, about
+    ours, theirs = spans(t, lambda process: process == name), spans(t, None, "spancl_server:")
+    # Both times are those of one record, moved by the same offset.
+    of_commands = {k: lengths for k, lengths in ours.items() if k[0] in OF_COMMANDS}
+    assert len(of_commands) > 100 and not different(of_commands, theirs), different(of_commands, theirs)[:3]
+    return f"off by {about['error_ns'] / 1000:.0f} us at most"
 
 
 # --- Static probes --------------------------------------------------------------------------------

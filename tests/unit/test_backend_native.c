@@ -8,10 +8,14 @@
 #include <stdlib.h>
 
 #include "backend/emit.h"
+#include "backend/native/clear.h"
+#include "backend/native/devinfo.h"
 #include "backend/native/kernelinfo.h"
 #include "backend/native/kernellist.h"
 #include "backend/native/native.h"
+#include "backend/native/svm.h"
 #include "base/mem.h"
+#include "os/vm.h"
 #include "support/backends.h"
 
 TEST(kernels_are_found_in_ptx)
@@ -403,6 +407,174 @@ TEST(a_marker_behind_all_stays_one_while_memory_is_cleared)
         }
 }
 
+/* ---- clearing ------------------------------------------------------------------------------- */
+
+static const uint64_t patterns_max = 1u << 30;
+static uint64_t cleared;
+
+/* The fills follow each other, each has few patterns, and few are before it. */
+static void clear_piece(size_t pattern_size, uint64_t offset, uint64_t size)
+{
+        assert_int_equal(offset, cleared);
+        assert_int_equal(size % pattern_size, 0);
+        assert_int_equal(offset % pattern_size, 0);
+        assert_true(size && size / pattern_size <= patterns_max);
+        cleared += size;
+}
+
+static cl_int CL_API_CALL clear_buffer(cl_command_queue q, cl_mem m, const void *pattern,
+                                       size_t pattern_size, size_t offset, size_t size,
+                                       cl_uint count, const cl_event *deps, cl_event *ret)
+{
+        (void)q, (void)m, (void)pattern, (void)deps, (void)count;
+        assert_true(offset / pattern_size < 2 * patterns_max);
+        clear_piece(pattern_size, offset, size);
+        if (ret)
+                *ret = (cl_event)&fills;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL clear_rest(cl_command_queue q, cl_mem m, cl_bool blocking, size_t offset,
+                                     size_t size, const void *from, cl_uint count,
+                                     const cl_event *deps, cl_event *ret)
+{
+        static const uint8_t zeros[128];
+        (void)q, (void)m, (void)deps, (void)count;
+        assert_true(!blocking && size < sizeof(zeros));
+        assert_memory_equal(from, zeros, size);
+        clear_piece(1, offset, size);
+        *ret = (cl_event)&fills;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL clear_svm(cl_command_queue q, void *at, const void *pattern,
+                                    size_t pattern_size, size_t size, cl_uint count,
+                                    const cl_event *deps, cl_event *ret)
+{
+        (void)q, (void)pattern, (void)deps, (void)count;
+        clear_piece(pattern_size, (uint64_t)(uintptr_t)at - VM_GRANULE, size);
+        if (ret)
+                *ret = (cl_event)&fills;
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL flush(cl_command_queue q)
+{
+        (void)q;
+        return CL_SUCCESS;
+}
+
+/* NVIDIA's driver hangs if a fill has 2^31 patterns. */
+TEST(large_memory_is_cleared_by_fills_of_few_patterns)
+{
+        const uint64_t gib = 1 << 30;
+        const uint64_t sizes[] = { 1,
+                                   7,
+                                   24,
+                                   4096,
+                                   2 * gib,
+                                   3 * gib + 1,
+                                   16 * gib,
+                                   16 * gib + 16,
+                                   16 * gib + 8,
+                                   16 * gib + 129,
+                                   33 * gib,
+                                   40 * gib + 77,
+                                   200 * gib };
+        cl_icd_dispatch api = { .clEnqueueFillBuffer = clear_buffer,
+                                .clEnqueueWriteBuffer = clear_rest,
+                                .clEnqueueSVMMemFill = clear_svm,
+                                .clGetEventInfo = is_running,
+                                .clReleaseEvent = release_event,
+                                .clFlush = flush };
+        struct native_domain domain = { .api = &api, .clear_queue = (cl_command_queue)&copies };
+        struct backend b = { .clear = BACKEND_CLEAR_ALL };
+        for (unsigned i = 0; i < array_size(sizes); i++) {
+                struct backend_buffer m = { .domain = &domain,
+                                            .mem = (cl_mem)&fills,
+                                            .size = (size_t)sizes[i] };
+                cleared = 0;
+                assert_int_equal(native_clear(&b, &m), CL_SUCCESS);
+                assert_int_equal(cleared, sizes[i]);
+                cleared = 0;
+                assert_int_equal(native_clear_svm(&b, &domain, VM_GRANULE, (size_t)sizes[i]),
+                                 CL_SUCCESS);
+                assert_int_equal(cleared, sizes[i]);
+                assert_ptr_equal(domain.clearing, &fills);
+        }
+}
+
+static const cl_ulong largest = 3 * VM_GRANULE + 49152;
+static uint8_t *given;
+
+static void *CL_API_CALL alloc_svm(cl_context x, cl_svm_mem_flags flags, size_t size, cl_uint align)
+{
+        (void)x, (void)flags, (void)align;
+        return size <= largest ? given : NULL;
+}
+
+static void CL_API_CALL free_svm(cl_context x, void *p)
+{
+        (void)x;
+        assert_ptr_equal(p, given);
+}
+
+static cl_int CL_API_CALL ask_device(cl_device_id d, cl_device_info what, size_t size, void *value,
+                                     size_t *size_ret)
+{
+        (void)d, (void)size_ret;
+        assert_int_equal(size, 8);
+        if (what == CL_DEVICE_SVM_CAPABILITIES)
+                *(cl_device_svm_capabilities *)value = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+        else if (what == CL_DEVICE_MAX_MEM_ALLOC_SIZE)
+                *(cl_ulong *)value = largest;
+        else
+                return CL_INVALID_VALUE;
+        return CL_SUCCESS;
+}
+
+/* Clients ask for whole multiples of VM_GRANULE, and a device's largest size need not be one. */
+TEST(an_allocation_of_the_largest_size_is_no_larger)
+{
+        struct icd_platform platform = { .api = { .clSVMAlloc = alloc_svm,
+                                                  .clSVMFree = free_svm,
+                                                  .clGetDeviceInfo = ask_device,
+                                                  .clEnqueueSVMMemFill = clear_svm,
+                                                  .clGetEventInfo = is_running,
+                                                  .clReleaseEvent = release_event,
+                                                  .clFlush = flush } };
+        void **called[] = { (void **)&platform.api.clSetKernelArgSVMPointer,
+                            (void **)&platform.api.clSetKernelExecInfo,
+                            (void **)&platform.api.clCreateCommandQueueWithProperties };
+        for (unsigned i = 0; i < array_size(called); i++)
+                *called[i] = &given; /* not called here */
+        struct native_domain domain = { .api = &platform.api,
+                                        .svm = INFO_SVM_OWN_ADDRESSES,
+                                        .clear_queue = (cl_command_queue)&copies };
+        struct native_device device = { .platform = &platform };
+        struct backend b = { .domains = &domain, .devices = &device, .clear = BACKEND_CLEAR_ALL };
+        b.domain_count = b.device_count = 1;
+        lock_init(&b.lock);
+        list_init(&domain.svms);
+        list_init(&b.dead_svms);
+        for (uint64_t size = 3 * VM_GRANULE; size <= 5 * VM_GRANULE; size += VM_GRANULE) {
+                struct backend_svm *s;
+                uint64_t at = 0;
+                given = (uint8_t *)(uintptr_t)VM_GRANULE;
+                cleared = 0;
+                cl_int r = native_svm_create(&b, 0, 0, (size_t)size, false, &s, &at);
+                if (size > 4 * VM_GRANULE) {
+                        assert_int_equal(r, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+                        continue;
+                }
+                assert_int_equal(r, CL_SUCCESS);
+                assert_int_equal(at, VM_GRANULE);
+                assert_int_equal(cleared, size < largest ? size : largest);
+                native_svm_release(s);
+        }
+        lock_fini(&b.lock);
+}
+
 /* A fill of a 1D image of a buffer, as several commands: it has failed, or there is an event. */
 TEST(a_fill_in_pieces_fails_with_an_error)
 {
@@ -481,6 +653,57 @@ TEST(bytes_behind_the_names_of_extensions_do_not_leave_the_server)
         buf_fini(&out);
 }
 
+static const char filtered[] = "cl_khr_fp64";
+
+/* As Wine 8.0: the size is that of the text before it was filtered. */
+static cl_int answer_text(size_t size, void *value, size_t *ret_size)
+{
+        if (ret_size)
+                *ret_size = 2 * sizeof(filtered);
+        if (value) {
+                memset(value, 0x55, size);
+                memcpy(value, filtered, sizeof(filtered));
+        }
+        return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL device_texts(cl_device_id d, cl_device_info what, size_t size,
+                                       void *value, size_t *ret_size)
+{
+        (void)d;
+        return what == CL_DEVICE_EXTENSIONS ? answer_text(size, value, ret_size) : CL_INVALID_VALUE;
+}
+
+static cl_int CL_API_CALL platform_texts(cl_platform_id p, cl_platform_info what, size_t size,
+                                         void *value, size_t *ret_size)
+{
+        (void)p;
+        return what == CL_PLATFORM_EXTENSIONS ? answer_text(size, value, ret_size)
+                                              : CL_INVALID_VALUE;
+}
+
+TEST(bytes_behind_a_text_do_not_leave_the_server)
+{
+        struct icd_platform platform = { .api = { .clGetDeviceInfo = device_texts,
+                                                  .clGetPlatformInfo = platform_texts } };
+        struct quirks quirks = { 0 };
+        struct native_domain domain = { .api = &platform.api, .quirks = &quirks };
+        struct native_device device = { .platform = &platform };
+        struct backend b = { .domains = &domain, .devices = &device };
+        b.domain_count = b.device_count = 1;
+        struct buf out = { 0 };
+        struct bytes value, inner;
+        assert_int_equal(native_device_info(&b, 0, &out), 0);
+        assert_true(info_find(bytes_of(out.data, out.size), CL_DEVICE_EXTENSIONS, &value));
+        assert_int_equal(value.size, sizeof(filtered));
+        assert_memory_equal(value.data, filtered, sizeof(filtered));
+        assert_true(info_find(bytes_of(out.data, out.size), INFO_DEVICE_PLATFORM, &value));
+        assert_true(info_find(value, CL_PLATFORM_EXTENSIONS, &inner));
+        assert_int_equal(inner.size, sizeof(filtered));
+        assert_memory_equal(inner.data, filtered, sizeof(filtered));
+        buf_fini(&out);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -495,8 +718,11 @@ int main(void)
                 NATIVE(implementations_are_found_where_the_environment_says),
                 NATIVE(our_own_library_is_left_out),
                 cmocka_unit_test(a_marker_behind_all_stays_one_while_memory_is_cleared),
+                cmocka_unit_test(large_memory_is_cleared_by_fills_of_few_patterns),
+                cmocka_unit_test(an_allocation_of_the_largest_size_is_no_larger),
                 cmocka_unit_test(a_fill_in_pieces_fails_with_an_error),
                 cmocka_unit_test(bytes_behind_the_names_of_extensions_do_not_leave_the_server),
+                cmocka_unit_test(bytes_behind_a_text_do_not_leave_the_server),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -57,8 +58,8 @@ static int expected_error(unsigned number)
                 if (calls[i].number != number)
                         continue;
                 enum rule rule = calls[i].rule;
-                bool refused =
-                        rule == REFUSE || rule == EXPECTED || rule == FILES || rule == NETWORK;
+                bool refused = rule == REFUSE || rule == EXPECTED || rule == FILES ||
+                               rule == NETWORK || rule == CONNECT;
                 return refused ? EPERM : rule == ABSENT ? ENOSYS : -1;
         }
         return ENOSYS;
@@ -250,6 +251,30 @@ static int makes_sockets(void)
                makes_socket(AF_NETLINK) << 3 | unix_pair << 4;
 }
 
+/* The allocator's: CUDA's library listens on a socket with a name. */
+static int listens_and_reaches_nobody(void)
+{
+        const struct sockaddr_un any = { .sun_family = AF_UNIX };
+        const struct sockaddr *name = (const struct sockaddr *)(const void *)&any;
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        TRY(fd >= 0 && bind(fd, name, sizeof(any.sun_family)) == 0 && listen(fd, 1) == 0);
+        TRY(is_refused(connect(fd, name, sizeof(any))));
+        TRY(is_refused(socket(AF_UNIX, SOCK_DGRAM, 0)));
+        TRY(is_refused(socket(AF_UNIX, SOCK_RAW | SOCK_NONBLOCK, 0))); /* the same for Linux */
+        TRY(is_refused(socket(AF_INET, SOCK_STREAM, 0)));
+        return 0;
+}
+
+static void unconnected_sockets_reach_nobody(void **state)
+{
+        (void)state;
+        const int local[] = { AF_UNIX };
+        const struct calls_params p = {
+                .families = local, .family_count = 1, .unconnected = true, .allowed = ""
+        };
+        assert_int_equal(within(listens_and_reaches_nobody, &p), 0);
+}
+
 static void sockets_have_the_families_given(void **state)
 {
         (void)state;
@@ -309,6 +334,7 @@ int main(void)
                 cmocka_unit_test(own_files_can_be_changed),
                 cmocka_unit_test(own_processes_can_be_named),
                 cmocka_unit_test(sockets_have_the_families_given),
+                cmocka_unit_test(unconnected_sockets_reach_nobody),
                 cmocka_unit_test(calls_can_be_allowed),
                 cmocka_unit_test(programs_run),
         };

@@ -281,6 +281,34 @@ static void servers_hand_data_to_each_other(void **state)
         daemon_stop(&e);
 }
 
+/* The first transfer goes through the host's memory, and the memory of the device is offered meanwhile. */
+static void servers_of_one_host_share_memory_of_a_device(void **state)
+{
+        (void)state;
+        static char sockets[2][64];
+        struct daemon d[2];
+        struct probe a, b;
+        for (int i = 0; i < 2; i++) {
+                snprintf(sockets[i], sizeof(sockets[i]), "/tmp/spancl-near%d-%d.sock", i,
+                         (int)getpid());
+                daemon_start(&d[i], (char *[]){ (char[]){ "--linger" }, (char[]){ "5" },
+                                                (char[]){ "--socket" }, sockets[i], NULL });
+                daemon_join(&d[i], i ? &b : &a);
+                assert_int_equal(probe_attach(i ? &b : &a, 1), 0);
+        }
+        char host[80];
+        snprintf(host, sizeof(host), "unix:%s", sockets[1]);
+        introduce(&a, &b, host, 0);
+        for (unsigned n = 1; n <= 3; n++)
+                hand_on(&a, &b, n, (17 << 20) + 16 * n);
+        assert_true(daemon_comes_to_log(&d[1], "256 MiB of device memory are shared with a peer"));
+        assert_int_equal(a.peers_lost + b.peers_lost, 0);
+        probe_fini(&a);
+        probe_fini(&b);
+        daemon_stop(&d[0]);
+        daemon_stop(&d[1]);
+}
+
 static void a_peer_that_cannot_be_reached_is_reported(void **state)
 {
         (void)state;
@@ -407,6 +435,7 @@ int main(void)
                 cmocka_unit_test(a_lost_session_can_be_attached_again_with_its_key),
                 cmocka_unit_test(a_lost_session_lingers_for_the_time_given),
                 cmocka_unit_test(servers_hand_data_to_each_other),
+                cmocka_unit_test(servers_of_one_host_share_memory_of_a_device),
                 cmocka_unit_test(a_peer_that_cannot_be_reached_is_reported),
                 cmocka_unit_test(servers_go_encrypted_to_what_is_not_loopback),
                 cmocka_unit_test(sessions_have_a_limit),

@@ -113,6 +113,21 @@ static bool answers(cl_device_info name)
         return info_find(bytes_of(masked.data, masked.size), name, &v);
 }
 
+/* A GPU of the client's own process has such memory natively, but the client does not offer it. */
+TEST(shared_virtual_memory_is_that_which_the_backend_offers)
+{
+        cl_device_svm_capabilities can =
+                CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER;
+        put(CL_DEVICE_SVM_CAPABILITIES, &can, sizeof(can));
+        memcpy(&can, mask(CL_DEVICE_SVM_CAPABILITIES).data, sizeof(can));
+        assert_int_equal(can, 0);
+
+        uint64_t how = INFO_SVM_FOLLOWS;
+        put(INFO_DEVICE_SVM, &how, sizeof(how));
+        memcpy(&can, mask(CL_DEVICE_SVM_CAPABILITIES).data, sizeof(can));
+        assert_int_equal(can, CL_DEVICE_SVM_COARSE_GRAIN_BUFFER);
+}
+
 /* Ours, whatever the device has itself, and where there is shared virtual memory only. */
 TEST(unified_shared_memory_is_that_of_devices_with_svm)
 {
@@ -338,6 +353,8 @@ int main(void)
                 cmocka_unit_test_teardown(extensions_that_need_the_host_are_not_offered, teardown),
                 cmocka_unit_test_teardown(devices_are_divided_in_the_ways_of_opencl, teardown),
                 cmocka_unit_test_teardown(properties_not_true_over_a_network_are_masked, teardown),
+                cmocka_unit_test_teardown(shared_virtual_memory_is_that_which_the_backend_offers,
+                                          teardown),
                 cmocka_unit_test_teardown(unified_shared_memory_is_that_of_devices_with_svm,
                                           teardown),
                 cmocka_unit_test(one_devices_leniency_does_not_count_for_its_context),

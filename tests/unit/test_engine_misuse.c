@@ -174,6 +174,14 @@ static void send_bad(struct world *w, unsigned which)
         case 42: /* nor does what there is not */
                 send(w, 0, program_inspect, .request = 1, .program = PROGRAM + 1);
                 break;
+        case 43: /* too many images with the pixels of one */
+                make_image(w, BUFFER(9), 0);
+                for (unsigned i = 0; i < IMAGE_PARENTS_MAX; i++)
+                        make_image(w, BUFFER(10 + i), BUFFER(9 + i));
+                pump(w);
+                assert_false(w->nodes[0].died);
+                make_image(w, BUFFER(10 + IMAGE_PARENTS_MAX), BUFFER(9 + IMAGE_PARENTS_MAX));
+                break;
         default:
                 fail();
         }
@@ -181,7 +189,7 @@ static void send_bad(struct world *w, unsigned which)
 
 TEST(a_client_that_breaks_the_protocol_loses_its_session_alone)
 {
-        for (unsigned which = 0; which <= 42; which++) {
+        for (unsigned which = 0; which <= 43; which++) {
                 struct world *w = world_new(1);
                 make_objects(w, 0, 64);
                 send(w, 0, event_import, .event = EVENT(100));

@@ -81,6 +81,60 @@ TEST(shared_virtual_memory_that_cannot_be_had_is_told_of)
 
 /* ---- objects ------------------------------------------------------------------------------------ */
 
+/* The client releases the buffer first, and does not ask about it. */
+TEST(untracked_launches_keep_the_memory_that_a_released_buffer_is_over)
+{
+        struct world *w = world_new(1);
+        struct buf args = { 0 };
+        make_objects(w, 0, 64);
+        send(w, 0, svm_create, .request = 1, .svm = SVM(1), .address = ADDRESS, .size = 65536);
+        world_run(w);
+        send(w, 0, svm_buffer_create, .buffer = BUFFER(8), .svm = SVM(1), .size = 64);
+        put_args(&args, BUFFER(8), 1);
+        send(w, 0, kernel_launch, .event = EVENT(1), .queue = QUEUE(1), .kernel = KERNEL(1),
+             .global = WAITS(16), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+        send(w, 0, release, .object = BUFFER(8));
+        send(w, 0, release, .object = SVM(1), .request = 7);
+        pump(w);
+        assert_int_not_equal(w->nodes[0].released, 7);
+        world_run(w);
+        assert_int_equal(w->nodes[0].released, 7);
+        release_objects(w, 0);
+        world_free(w);
+}
+
+/* An image of an image of a buffer is the last over the memory. The engine does not know which buffers a launch
+ * uses. */
+TEST(untracked_launches_keep_the_memory_below_images_of_images)
+{
+        struct world *w = world_new(1);
+        struct buf args = { 0 };
+        make_objects(w, 0, 64);
+        send(w, 0, svm_create, .request = 1, .svm = SVM(1), .address = ADDRESS, .size = 65536);
+        world_run(w);
+        send(w, 0, svm_buffer_create, .buffer = BUFFER(8), .svm = SVM(1), .size = 4096);
+        for (unsigned i = 8; i < 10; i++)
+                send(w, 0, image_create, .image = BUFFER(i + 1), .type = CL_MEM_OBJECT_IMAGE2D,
+                     .order = CL_RGBA, .data_type = CL_UNSIGNED_INT8, .width = 16, .height = 16,
+                     .row_pitch = i == 8 ? 256 : 0, .parent = BUFFER(i));
+        send(w, 0, release, .object = BUFFER(8));
+        send(w, 0, release, .object = BUFFER(9));
+        world_run(w);
+        put_args(&args, BUFFER(1), 1);
+        send(w, 0, kernel_launch, .event = EVENT(1), .queue = QUEUE(1), .kernel = KERNEL(1),
+             .global = WAITS(16), .args = bytes_of(args.data, args.size));
+        buf_fini(&args);
+        send(w, 0, release, .object = BUFFER(10));
+        send(w, 0, release, .object = SVM(1), .request = 7);
+        pump(w);
+        assert_int_not_equal(w->nodes[0].released, 7);
+        world_run(w);
+        assert_int_equal(w->nodes[0].released, 7);
+        release_objects(w, 0);
+        world_free(w);
+}
+
 TEST(commands_in_flight_keep_released_objects)
 {
         struct world *w = world_new(1);
@@ -191,6 +245,8 @@ int main(void)
                 cmocka_unit_test(
                         shared_virtual_memory_is_one_for_pointers_and_buffers_of_every_domain),
                 cmocka_unit_test(shared_virtual_memory_that_cannot_be_had_is_told_of),
+                cmocka_unit_test(untracked_launches_keep_the_memory_that_a_released_buffer_is_over),
+                cmocka_unit_test(untracked_launches_keep_the_memory_below_images_of_images),
                 cmocka_unit_test(commands_in_flight_keep_released_objects),
                 cmocka_unit_test(sub_buffers_are_parts_of_their_parent_and_may_be_misaligned),
                 cmocka_unit_test(storage_that_can_not_be_made_fails_its_commands),

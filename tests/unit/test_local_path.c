@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "daemon/dialler/local_path.h"
-#include "daemon/linux/scratch.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/scratch.h"
+#include "daemon/system/tree.h"
 
 /* A base folder for what is believed in, with a server's socket in it. */
 static char base[64], folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + 8];

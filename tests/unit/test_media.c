@@ -19,30 +19,23 @@ static void settings_have_defaults_and_limits(void **state)
         assert_int_equal(s.limits.pixels, 4096 * 2304);
         assert_int_equal(s.limits.threads, 2);
         assert_int_equal(s.streams, 16);
+        assert_string_equal(s.device, "");
         assert_int_equal(media_settings_parse("streams=3,size=16384x16384,threads=16", &s), 0);
         assert_int_equal(s.limits.pixels, 1 << 28);
         assert_int_equal(s.limits.threads, 16);
         assert_int_equal(s.streams, 3);
+        assert_int_equal(media_settings_parse("device=vaapi:/dev/dri/renderD128,threads=3", &s), 0);
+        assert_string_equal(s.device, "vaapi:/dev/dri/renderD128");
+        assert_int_equal(s.limits.threads, 3);
+        assert_int_equal(media_settings_parse("device=cuda", &s), 0);
+        assert_string_equal(s.device, "cuda");
         static const char *const wrong[] = {
-                "off",
-                "on,",
-                "on,threads=1",
-                "threads=0",
-                "threads=17",
-                "size=1",
-                "size=0x1",
-                "size=16385x1",
-                "size=1x1x1",
-                "threads=",
-                "streams=",
-                "streams=-1",
-                "threads=2,,",
-                "size=1,x1",
-                "threads= 2",
-                "threads",
-                "streams=1025",
-                "threads=1 ",
-                "threads=99999999999999999999",
+                "off",          "on,",          "on,threads=1", "threads=0",
+                "threads=17",   "size=1",       "size=0x1",     "size=16385x1",
+                "size=1x1x1",   "threads=",     "streams=",     "streams=-1",
+                "device=",      "device=:a",    "device=cuda:", "device=/dev/dri/renderD128",
+                "device=cuda,", "threads=2,,",  "size=1,x1",    "threads= 2",
+                "threads",      "streams=1025", "threads=1 ",   "threads=99999999999999999999",
         };
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
                 assert_int_equal(media_settings_parse(wrong[i], &s), SP_E_INVAL);

@@ -13,9 +13,9 @@
 
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/linux/orphans.h"
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/workers.h"
+#include "daemon/system/orphans.h"
 
 /* A filter of system calls that allows all of them, as a worker and what it starts have one. */
 static void be_shut_in(void)

@@ -21,12 +21,13 @@ static void reset(void) LOCK_UNCHECKED
         memset(&profile_ledger, 0, sizeof(profile_ledger));
 }
 
-static void launch(struct server *s, const char *name) LOCK_UNCHECKED
+static void launch(struct server *s, char *name) LOCK_UNCHECKED
 {
         const struct enqueue q = { .type = CL_COMMAND_NDRANGE_KERNEL };
+        struct kernel_info k = { .name = name };
         struct command m = { .server = s,
                              .enqueue = &q,
-                             .profile = { .begin_ns = 1, .kernel = name, .bytes = 3 } };
+                             .profile = { .begin_ns = 1, .kernel = &k, .bytes = 3 } };
         profile_sent(&m);
 }
 

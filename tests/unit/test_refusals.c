@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "daemon/linux/refusals.h"
+#include "daemon/system/refusals.h"
 #include "os/passing.h"
 #include "sandbox/calls.h"
 

@@ -86,6 +86,27 @@ TEST(a_launch_and_its_wait_take_a_round_trip_and_the_kernel)
         assert_int_equal(takes(&run, 10 * MS, 0), 41 * MS);
 }
 
+TEST(longer_sleeps_than_the_recorded_ones_end_later)
+{
+        const struct replay_command commands[] = { kernel(7) };
+        struct replay_step steps[] = { send(0, 0), wait_for(0, 0) };
+        const struct replay_thread threads[] = ONE_THREAD(steps);
+        const uint32_t after[] = { 0 };
+        struct replay_run run = RUN_OF(one_slot, commands, after, steps, threads);
+        const struct replay_sleep sleeps[REPLAY_SLEEPS] = { { 10 * MS, 1 * MS },
+                                                            { 20 * MS, 3 * MS },
+                                                            { 100 * MS, 4 * MS } };
+        memcpy(run.sleeps, sleeps, sizeof(sleeps));
+        /* The program waits for 7 ms and the round trip, and two sides wake up. */
+        assert_int_equal(takes(&run, 3 * MS, 0), (10 + 2 * 1) * MS);
+        assert_int_equal(takes(&run, 8 * MS, 0), (15 + 2 * 2) * MS);
+        assert_int_equal(takes(&run, 200 * MS, 0), (207 + 2 * 4) * MS);
+        /* In the recording they have slept for 10 ms. */
+        steps[1].slept_ns = 10 * MS;
+        assert_int_equal(takes(&run, 8 * MS, 0), (15 + 2 * 1) * MS);
+        assert_int_equal(takes(&run, 1 * MS, 0), 8 * MS);
+}
+
 TEST(a_wait_for_what_is_complete_costs_nothing)
 {
         const struct replay_command commands[] = { kernel(3) };
@@ -506,6 +527,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_launch_and_its_wait_take_a_round_trip_and_the_kernel),
+                cmocka_unit_test(longer_sleeps_than_the_recorded_ones_end_later),
                 cmocka_unit_test(a_wait_for_what_is_complete_costs_nothing),
                 cmocka_unit_test(launches_in_a_row_hide_the_link),
                 cmocka_unit_test(messages_wait_behind_each_other),

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,6 +247,32 @@ static void a_socket_cannot_be_made(void **state)
                          1);
 }
 
+/* A Unix socket that binds an abstract name, but no other socket, and no connection. */
+static int has_a_local_socket(void)
+{
+        const struct sockaddr_un name = { AF_UNIX, "\0spancl-test" };
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        bool binds = fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof(name)) == 0;
+        bool more = makes_socket(AF_UNIX) || makes_socket(AF_INET) || makes_socket(AF_NETLINK) ||
+                    connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0 ||
+                    errno != EPERM;
+        return more ? 2 : binds;
+}
+
+/* Without a network namespace, a session could take the abstract name of a service. */
+static void a_worker_with_cuda_makes_unix_sockets_in_its_own_namespace(void **state)
+{
+        (void)state;
+        char *with[] = { (char[]){ "--fabric=off" }, (char[]){ "--media=device=cuda:0" }, NULL };
+        char *without[] = { (char[]){ "--fabric=off" }, (char[]){ "--media=device=vaapi" }, NULL };
+        assert_int_equal(within(has_sockets, with), 1);
+        int r = within_namespaces(has_a_local_socket, with);
+        if (r == NOT_HERE)
+                skip();
+        assert_int_equal(r, 1);
+        assert_int_equal(within_namespaces(has_sockets, without), 1);
+}
+
 static int handed; /* a connection, as the supervisor and the dialler hand them over */
 static struct sockaddr_in elsewhere = { .sin_family = AF_INET };
 
@@ -359,19 +386,48 @@ static int reaches_anything(void)
         return socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) == 0 && is_filtered ? 2 : 0;
 }
 
+/* Run the claim in the sandbox of a process media-av. */
+static int within_media(bool own, bool device, int (*claim)(void))
+{
+        pid_t pid = fork();
+        if (!pid) {
+                is_filtered = own;
+                _exit(sandbox_enter_media(own, device) ? claim() : 100);
+        }
+        return exit_status(pid);
+}
+
 static void the_process_of_a_media_stream_reaches_nothing(void **state)
 {
         (void)state;
         if (!has_landlock())
                 skip();
-        for (int own = 0; own < 2; own++) {
-                pid_t pid = fork();
-                if (!pid) {
-                        is_filtered = own;
-                        _exit(sandbox_enter_media(own) ? reaches_anything() : 100);
-                }
-                assert_int_equal(exit_status(pid), 0);
-        }
+        for (int own = 0; own < 2; own++)
+                assert_int_equal(within_media(own, false, reaches_anything), 0);
+}
+
+/* 1: what a driver needs; 2: more. */
+static int reaches_what_drivers_need(void)
+{
+        char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "exit 4" }, NULL };
+        bool needed = can_open("/usr/lib", O_RDONLY) && can_open("/proc/self/maps", O_RDONLY) &&
+                      can_open("/dev/null", O_RDWR);
+        bool more = can_open(secret, O_RDONLY) || can_open("/etc/passwd", O_RDONLY) ||
+                    can_open("/etc/hosts", O_RDONLY) || can_open("/root", O_RDONLY) ||
+                    can_open("/tmp/spancl-test", O_RDWR | O_CREAT) ||
+                    can_open("/usr/lib/spancl-test", O_RDWR | O_CREAT) ||
+                    (is_filtered && makes_any_socket());
+        (void)execv("/bin/sh", argv);
+        return (needed ? 1 : 0) | (more ? 2 : 0);
+}
+
+static void the_process_of_a_media_stream_with_a_device_reaches_what_drivers_need(void **state)
+{
+        (void)state;
+        if (!has_landlock())
+                skip();
+        for (int own = 0; own < 2; own++)
+                assert_int_equal(within_media(own, true, reaches_what_drivers_need), 1);
 }
 
 /* Find out what a process of sources reaches. 1: the named file; 2: more; 4: sockets of IP; 8: others. */
@@ -628,10 +684,13 @@ int main(void)
                 cmocka_unit_test(other_processes_cannot_be_looked_into),
                 cmocka_unit_test(the_host_cannot_be_administered),
                 cmocka_unit_test(a_socket_cannot_be_made),
+                cmocka_unit_test(a_worker_with_cuda_makes_unix_sockets_in_its_own_namespace),
                 cmocka_unit_test(a_connection_cannot_be_turned_elsewhere),
                 cmocka_unit_test(a_named_fabric_lets_workers_make_internet_sockets),
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
                 cmocka_unit_test(the_process_of_a_media_stream_reaches_nothing),
+                cmocka_unit_test(
+                        the_process_of_a_media_stream_with_a_device_reaches_what_drivers_need),
                 cmocka_unit_test(sources_of_streams_reach_their_files_and_the_network),
                 cmocka_unit_test(processes_of_sinks_write_what_is_open),
                 cmocka_unit_test(root_becomes_the_user_named),

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/linux/scratch.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/scratch.h"
+#include "daemon/system/tree.h"
 
 static char base[] = "/tmp/spancl-test-scratch.XXXXXX";
 

@@ -61,6 +61,14 @@ static const struct kind kinds[] = {
 
 enum { SHARED_SIZE = 64 << 10 };
 
+/* ThreadSanitizer watches each access to a byte, and finds a race in a part of the data, too. All of it is many times
+ * what a socket or shared memory holds. */
+#ifdef __SANITIZE_THREAD__
+enum { LARGE = 8 << 20, BOTH = 1 << 20, FRAMES = 8 << 20 };
+#else
+enum { LARGE = 64 << 20, BOTH = 8 << 20, FRAMES = 24 << 20 };
+#endif
+
 struct fixture {
         struct listener *listener;
         struct conn *a, *b;
@@ -329,19 +337,17 @@ static void pieces_are_gathered_and_scattered_in_order(void **state)
 static void large(struct fixture *f)
 {
         struct stream s[] = {
-                { .conn = f->a, .size = 64 << 20, .seed = 9, .pieces = 2 },
-                { .conn = f->b, .size = 64 << 20, .seed = 9 },
+                { .conn = f->a, .size = LARGE, .seed = 9, .pieces = 2 },
+                { .conn = f->b, .size = LARGE, .seed = 9 },
         };
         run_streams(s, 2);
 }
 
-static void a_stream_of_64_mib_arrives_unchanged(void **state)
+static void a_large_stream_arrives_unchanged(void **state)
 {
         (void)state;
         each_kind(large);
 }
-
-enum { BOTH = 8 << 20 };
 
 struct both {
         struct conn *conn;
@@ -424,8 +430,8 @@ static void *send_frames(void *arg)
 
 static void frames(struct fixture *f)
 {
-        struct stream out = { .conn = f->a, .size = 24 << 20, .seed = 11, .step = 400000 };
-        struct stream in = { .conn = f->b, .size = 24 << 20, .seed = 11, .step = 300001 };
+        struct stream out = { .conn = f->a, .size = FRAMES, .seed = 11, .step = 400000 };
+        struct stream in = { .conn = f->b, .size = FRAMES, .seed = 11, .step = 300001 };
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, send_frames, &out), 0);
         receive_stream(&in);
@@ -733,6 +739,69 @@ static void common_memory_that_may_be_missing_is_not_taken(void **state)
         }
 }
 
+static int open_descriptors(void)
+{
+        int n = 0;
+        for (int fd = 0; fd < 1024; fd++)
+                n += fcntl(fd, F_GETFD) >= 0;
+        return n;
+}
+
+static void descriptors_are_passed_beside_the_bytes(void **state)
+{
+        (void)state;
+        int before = open_descriptors();
+        for (int side = 0; side < 2; side++) {
+                struct conn *c[2];
+                socket_conns(c);
+                assert_int_equal(conn_pass(c[0], 0), SP_E_UNSUPP);
+                assert_int_equal(conn_take(c[0]), SP_E_NOENT);
+                assert_int_equal(shm_offer(&c[0], SHARED_SIZE, 0), 0);
+                assert_int_equal(shm_accept(&c[1]), 0);
+                assert_int_equal(conn_wait(c[0], false, true, 20000), 0);
+                struct fixture f = { .a = c[side], .b = c[!side] };
+                int fd = memfd_create("passed", 0), got;
+                assert_int_equal(pwrite(fd, &side, sizeof(side), 0), sizeof(side));
+                /* Most conns take none, even if the other side passes some. */
+                int held = open_descriptors();
+                assert_int_equal(conn_pass(f.a, fd), 0);
+                small(&f);
+                assert_int_equal(conn_take(f.b), SP_E_NOENT);
+                (void)conn_wait(f.b, true, false, 0);
+                assert_int_equal(open_descriptors(), held);
+                conn_take_passed(f.b);
+                while (conn_take(f.b) >= 0) /* if no bell was taken meanwhile */
+                        ;
+                assert_int_equal(conn_pass(f.a, fd), 0);
+                small(&f); /* the bytes behind it come, whoever takes it when */
+                got = conn_take(f.b);
+                assert_true(got >= 0 && got != fd);
+                int value = -1;
+                assert_int_equal(pread(got, &value, sizeof(value), 0), sizeof(value));
+                assert_int_equal(value, side);
+                close(got);
+                /* A side that floods the other one has it keep one descriptor. */
+                int r = 0, passed = 0;
+                held = open_descriptors();
+                for (; passed < 5000 && r != SP_E_AGAIN; passed++) {
+                        r = conn_pass(f.a, fd);
+                        if (passed % 100 == 99)
+                                (void)conn_wait(f.b, true, false, 0);
+                }
+                assert_true(open_descriptors() <= held + 1);
+                got = conn_take(f.b);
+                assert_true(got >= 0);
+                close(got);
+                small(&f);
+                large(&f);
+                close(fd);
+                assert_int_equal(conn_pass(f.a, 0), 0);
+                conn_close(c[0]); /* with a descriptor that nobody has taken */
+                conn_close(c[1]);
+        }
+        assert_int_equal(open_descriptors(), before);
+}
+
 /* With any bytes in the memory that both share, no place beyond it is touched, and calls return. */
 static void nothing_in_the_memory_is_believed(void **state)
 {
@@ -826,7 +895,7 @@ int main(void)
         const struct CMUnitTest matrix[] = {
                 cmocka_unit_test(small_messages_cross_both_ways),
                 cmocka_unit_test(pieces_are_gathered_and_scattered_in_order),
-                cmocka_unit_test(a_stream_of_64_mib_arrives_unchanged),
+                cmocka_unit_test(a_large_stream_arrives_unchanged),
                 cmocka_unit_test(both_directions_flow_at_once),
                 cmocka_unit_test(frames_of_any_size_arrive_in_order),
                 cmocka_unit_test(a_close_is_seen_by_the_other_side),
@@ -842,6 +911,7 @@ int main(void)
                 cmocka_unit_test(without_the_descriptor_both_go_on_over_the_socket),
                 cmocka_unit_test(memory_that_can_shrink_is_not_taken),
                 cmocka_unit_test(common_memory_that_may_be_missing_is_not_taken),
+                cmocka_unit_test(descriptors_are_passed_beside_the_bytes),
                 cmocka_unit_test(nothing_in_the_memory_is_believed),
                 cmocka_unit_test(threads_awake_are_not_woken),
                 cmocka_unit_test(out_of_memory_leaves_nothing_behind),

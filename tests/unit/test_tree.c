@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/linux/tree.h"
+#include "daemon/system/tree.h"
 
 static char base[] = "/tmp/spancl-test-tree.XXXXXX";
 

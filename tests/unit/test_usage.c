@@ -22,7 +22,7 @@
 
 #include <linux/magic.h>
 
-#include "daemon/linux/usage.h"
+#include "daemon/system/usage.h"
 #include "os/clock.h"
 
 enum { MIB = 1 << 20, HELD = 64 * MIB, MUCH = 48 * MIB };

@@ -9,10 +9,12 @@
 #include "av/io/outputs.h"
 #include "av/io/sink.h"
 #include "av/io/source.h"
+#include "av/io/url.h"
 #include "backend/media/source_names.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "daemon/control.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -57,14 +59,6 @@ static struct {
 } io;
 
 /* ---- sources -------------------------------------------------------------------------------- */
-
-/* The file of a URL; NULL: it has none. */
-static const char *file_of(const char *url)
-{
-        if (!strncmp(url, "file:", 5))
-                return url + 5;
-        return *url == '/' ? url : NULL;
-}
 
 static const struct named *find_source(const char *name)
 {
@@ -111,14 +105,18 @@ static bool enter_sandbox(void)
 {
         const char *files[MEDIA_SOURCES_MAX + 1] = { NULL };
         const char *folders[MEDIA_SOURCES_MAX + 1] = { NULL };
+        char protocols[URL_PROTOCOLS_MAX];
         size_t count = 0;
         struct sandbox_streams sandbox = { .files = files, .folders = folders };
         for (size_t i = 0; i < io.source_count; i++) {
-                const char *url = io.sources[i].url, *file = file_of(url);
+                const char *url = io.sources[i].url, *file = url_file(url);
                 if (file)
                         files[count++] = file;
-                else if (strncmp(url, "lavfi:", 6) != 0)
-                        io.network = true;
+                if (url_is_network(url) && !url_protocols(url, protocols))
+                        log_warn(LOG,
+                                 "the source %s has a URL without SCHEME://, and can't be opened",
+                                 io.sources[i].name);
+                io.network |= url_is_network(url);
         }
         count = 0;
         for (size_t i = 0; i < io.sink_count; i++) {
@@ -212,10 +210,9 @@ static bool is_due(struct caller *c)
 {
         const uint64_t each_ns = 1000000000ull / PER_S;
         uint64_t now = clock_now_ns();
-        c->due_ns = c->due_ns < now ? now : c->due_ns;
-        if (c->due_ns > now + BURST * each_ns)
+        if (pace_next_ns(c->due_ns, BURST * each_ns) > now)
                 return false;
-        c->due_ns += each_ns;
+        c->due_ns = pace_after(c->due_ns, each_ns, now);
         return true;
 }
 

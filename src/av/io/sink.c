@@ -231,7 +231,10 @@ static int begin(struct sink *s)
         if (r < 0)
                 return r;
         s->context->flags |= AVFMT_FLAG_FLUSH_PACKETS;
-        r = avformat_write_header(s->context, NULL);
+        AVDictionary *options = NULL; /* as for sources */
+        (void)av_dict_set(&options, "rtsp_flags", "prefer_tcp", 0);
+        r = avformat_write_header(s->context, &options);
+        av_dict_free(&options);
         s->begun = r >= 0;
         if (r < 0)
                 close_output(s); /* a format may begin only once */

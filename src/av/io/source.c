@@ -1,6 +1,6 @@
 #include "av/io/source.h"
 
-#include <string.h>
+#include <errno.h>
 
 #include <libavcodec/bsf.h>
 #include <libavdevice/avdevice.h>
@@ -8,12 +8,11 @@
 #include <libavutil/log.h>
 
 #include "av/io/codecs.h"
+#include "av/io/url.h"
 #include "base/mem.h"
 #include "os/clock.h"
 #include "os/poll.h"
 #include "os/thread.h"
-
-#define LAVFI "lavfi:"
 
 #define TIME_MAX (1ll << 50) /* ms */
 
@@ -54,10 +53,10 @@ static int is_late(void *user)
 static int open_input(struct source *s)
 {
         const AVInputFormat *format = NULL;
-        const char *url = s->url;
-        if (!strncmp(url, LAVFI, strlen(LAVFI))) {
+        const char *graph = url_graph(s->url);
+        char protocols[URL_PROTOCOLS_MAX];
+        if (graph) {
                 format = av_find_input_format("lavfi");
-                url += strlen(LAVFI);
                 if (!format)
                         return AVERROR_DEMUXER_NOT_FOUND;
         }
@@ -66,7 +65,18 @@ static int open_input(struct source *s)
         if (!s->input)
                 return AVERROR(ENOMEM);
         s->input->interrupt_callback = (AVIOInterruptCB){ is_late, s };
-        int r = avformat_open_input(&s->input, url, format, NULL);
+        if (url_is_network(s->url)) {
+                if (!url_protocols(s->url, protocols))
+                        return AVERROR_PROTOCOL_NOT_FOUND;
+                s->input->protocol_whitelist = av_strdup(protocols);
+                if (!s->input->protocol_whitelist)
+                        return AVERROR(ENOMEM);
+        }
+        /* RTP over RTSP's connection loses nothing, and passes firewalls. */
+        AVDictionary *options = NULL;
+        (void)av_dict_set(&options, "rtsp_flags", "prefer_tcp", 0);
+        int r = avformat_open_input(&s->input, graph ? graph : s->url, format, &options);
+        av_dict_free(&options);
         if (r >= 0)
                 r = avformat_find_stream_info(s->input, NULL);
         if (r >= 0)
@@ -141,12 +151,31 @@ static int read_unit(struct source *s)
         }
 }
 
+/* Translate an error of av_read_frame. AVERROR_EXIT: the sender stalls, and later reads go on; libavformat itself keeps
+ * the error, or takes the part of a packet for the stream's end. AVERROR_EOF: also if a connection has broken. */
+static int read_error(struct source *s, int r)
+{
+        static const int broken[] = { EIO, EPIPE, ECONNRESET, ECONNABORTED, ETIMEDOUT, ENOTCONN };
+        AVIOContext *c = s->input->pb;
+        if (c && c->error == AVERROR_EXIT) {
+                c->error = c->eof_reached = 0;
+                return AVERROR_EXIT;
+        }
+        for (size_t i = 0; i < array_size(broken) && url_is_network(s->url); i++)
+                if (r == AVERROR(broken[i]))
+                        return AVERROR_EOF;
+        return r;
+}
+
 /* Read a unit of the source, which is opened first if it is not open. */
 static int read_opened(struct source *s)
 {
         int r = s->input ? 0 : begin(s);
         s->deadline_ns = clock_now_ns() + WAIT_S * 1000ull * MS;
-        return r < 0 ? r : read_unit(s);
+        if (r < 0)
+                return r;
+        r = read_unit(s);
+        return r < 0 ? read_error(s, r) : r;
 }
 
 /* Get the next unit into `packet`. AVERROR_EOF: it was the last one, if there is an `input`. */

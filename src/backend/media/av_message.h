@@ -52,6 +52,7 @@ enum {
         AV_PADDING = 4096,         /* behind each part of the memory: libraries read ahead */
         AV_LIMIT_S = 60,           /* of a request; the process then ends */
         AV_NAME_MAX = 32,          /* bytes of a source's or sink's name, with a NUL */
+        AV_DEVICE_MAX = 128,       /* bytes of the name of a device that decodes, with a NUL */
         AV_RAW = 100,              /* codec of a source or sink: pictures in I420 */
 };
 

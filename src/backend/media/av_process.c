@@ -1,6 +1,7 @@
 #include "backend/media/av_process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/installed.h"
@@ -31,10 +32,11 @@ struct av_processes {
         bool in_process;
         unsigned max;
         int stop;
-        char path[PATH_MAX];
+        char path[PATH_MAX], device[AV_DEVICE_MAX];
         struct lock lock; /* guards what follows */
         unsigned running;
-        int spare_id, spare; /* the socket of the first process until a stream takes it; or -1 */
+        /* The socket of the first process, until a stream without the device takes it; or -1. */
+        int spare_id, spare;
         unsigned ending_count;
         int ending[]; /* numbers of processes that were ended, but are not collected yet */
 };
@@ -51,10 +53,14 @@ static void collect(struct av_processes *all) REQUIRES(all->lock)
         all->ending_count = left;
 }
 
-static int launch(struct av_processes *all, int *ret_socket, int *ret_id)
+/* `device`: open the device that decodes. */
+static int launch(struct av_processes *all, bool device, int *ret_socket, int *ret_id)
 {
         static char own[] = "own", session[] = "session";
-        char *argv[] = { all->path, all->in_process ? own : session, NULL };
+        char level[16];
+        char *argv[] = { all->path, all->in_process ? own : session, level,
+                         device ? all->device : NULL, NULL };
+        snprintf(level, sizeof(level), "%s", log_level_name(log_threshold));
         return detached_start_socket(argv, all->in_process, ret_socket, ret_id);
 }
 
@@ -75,9 +81,10 @@ static void give_back(struct av_processes *all, int id)
         lock_release(&all->lock);
 }
 
-/* Get a process without a stream. */
-static enum codec_result take(struct av_processes *all, int *ret_socket, int *ret_id)
+/* Get a process for a stream of this kind. Decoders alone open the device, because that widens their sandbox. */
+static enum codec_result take(struct av_processes *all, uint32_t kind, int *ret_socket, int *ret_id)
 {
+        const bool device = kind == AV_DECODER && *all->device;
         enum codec_result r = CODEC_NO_MEMORY;
         if (is_stopped(all->stop))
                 return CODEC_LOST;
@@ -85,14 +92,16 @@ static enum codec_result take(struct av_processes *all, int *ret_socket, int *re
         collect(all);
         if (all->running < all->max && all->running + all->ending_count < all->max + ENDING_MAX) {
                 r = CODEC_OK;
-                *ret_socket = all->spare;
-                *ret_id = all->spare_id;
-                all->spare = -1;
-                all->spare_id = 0;
                 all->running++;
+                if (!device) {
+                        *ret_socket = all->spare;
+                        *ret_id = all->spare_id;
+                        all->spare = -1;
+                        all->spare_id = 0;
+                }
         }
         lock_release(&all->lock);
-        if (r == CODEC_OK && *ret_socket < 0 && launch(all, ret_socket, ret_id) < 0) {
+        if (r == CODEC_OK && *ret_socket < 0 && launch(all, device, ret_socket, ret_id) < 0) {
                 log_warn(LOG, "%s can't be started: %s", all->path, strerror(errno));
                 give_back(all, *ret_id);
                 r = CODEC_LOST;
@@ -172,8 +181,10 @@ enum codec_result av_process_start(struct av_processes *all, const struct av_req
         enum codec_result r = CODEC_LOST;
         for (unsigned i = 0; i < 2 && r == CODEC_LOST;
              i++) { /* the first process may be long gone */
-                struct av_process p = { .all = all, .stop = all->stop, .open = *open };
-                r = take(all, &p.socket, &p.id);
+                struct av_process p = {
+                        .all = all, .socket = -1, .stop = all->stop, .open = *open
+                };
+                r = take(all, open->kind, &p.socket, &p.id);
                 if (r < 0)
                         return r;
                 r = open_stream(&p);
@@ -211,8 +222,8 @@ void av_process_end(struct av_process *p)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-int av_processes_open(bool in_process, unsigned max, int stop, struct av_processes **ret,
-                      uint32_t *ret_codecs)
+int av_processes_open(bool in_process, unsigned max, const char *device, int stop,
+                      struct av_processes **ret, uint32_t *ret_codecs)
 {
         struct av_processes *all =
                 mem_zalloc(sizeof(*all) + ((size_t)max + ENDING_MAX) * sizeof(all->ending[0]));
@@ -223,11 +234,12 @@ int av_processes_open(bool in_process, unsigned max, int stop, struct av_process
         lock_init(&all->lock);
         all->in_process = in_process;
         all->max = max;
+        snprintf(all->device, sizeof(all->device), "%s", device);
         all->stop = stop;
         all->spare = -1;
         if (!installed_find(PROGRAM, all->path)) {
                 log_info(LOG, PROGRAM " is not installed: the media device has no encoders");
-        } else if (launch(all, &all->spare, &all->spare_id) < 0) {
+        } else if (launch(all, false, &all->spare, &all->spare_id) < 0) {
                 log_error(LOG, "%s can't be started: %s", all->path, strerror(errno));
         } else if (!av_call(all->spare, stop, &hello, -1, &reply, NULL) ||
                    reply.result != CODEC_OK || reply.version != AV_VERSION) {

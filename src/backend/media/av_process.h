@@ -10,9 +10,10 @@
 struct av_processes;
 
 /* Start the first process, and ask it for its codecs (av_reply). `in_process`: this is a program's own process. `max`:
- * processes at a time. `stop`: once this descriptor is readable, no request waits any more, and each gets CODEC_LOST;
- * -1: none. SP_E_NOENT: it is not installed, or does not start, and the log says which; SP_E_NOMEM. */
-SP_NODISCARD int av_processes_open(bool in_process, unsigned max, int stop,
+ * processes at a time. `device`: the device that decodes, as of media_settings. `stop`: once this descriptor is
+ * readable, no request waits any more, and each gets CODEC_LOST; -1: none. SP_E_NOENT: it is not installed, or does not
+ * start, and the log says which; SP_E_NOMEM. */
+SP_NODISCARD int av_processes_open(bool in_process, unsigned max, const char *device, int stop,
                                    struct av_processes **ret, uint32_t *ret_codecs);
 void av_processes_free(struct av_processes *all); /* NULL is allowed; no process of it is left */
 

@@ -12,10 +12,11 @@
 #include "os/file.h"
 #include "os/once.h"
 #include "os/process/library.h"
+#include "os/process/library_name.h"
 #include "os/wakeup.h"
 
 #define LOG    "media"
-#define MODULE "libspancl-media.so"
+#define MODULE LIBRARY_NAME("spancl-media")
 
 static struct once once = ONCE_INIT;
 static const struct codec_module *module;
@@ -101,8 +102,8 @@ int media_open(const struct backend_params *params, struct backend **ret)
                 mem_free(m);
                 return SP_E_NODEV;
         }
-        if (av_processes_open(params->in_process, settings.streams, m->stop, &m->av,
-                              &m->av_codecs) < 0 &&
+        if (av_processes_open(params->in_process, settings.streams, settings.device, m->stop,
+                              &m->av, &m->av_codecs) < 0 &&
             !module) {
                 media_close(m);
                 return SP_E_NODEV;

@@ -28,8 +28,23 @@ static bool take_name(const char **at, const char *name)
         return true;
 }
 
+/* Parse TYPE or TYPE:NAME. */
+static bool take_device(const char **at, char ret[AV_DEVICE_MAX])
+{
+        size_t n = strcspn(*at, ",");
+        size_t type = strspn(*at, "abcdefghijklmnopqrstuvwxyz0123456789");
+        bool named = type < n && (*at)[type] == ':' && type + 1 < n;
+        if (!type || n >= AV_DEVICE_MAX || (type != n && !named))
+                return false;
+        memcpy(ret, *at, n);
+        ret[n] = 0;
+        *at += n;
+        return true;
+}
+
 int media_settings_parse(const char *text, struct media_settings *ret)
 {
+        char device[AV_DEVICE_MAX] = "";
         unsigned width = 4096, height = 2304, threads = 2, streams = 16;
         bool valid = !strcmp(text, "on");
         for (const char *at = text; !valid; at++) {
@@ -41,6 +56,8 @@ int media_settings_parse(const char *text, struct media_settings *ret)
                         known = take_number(&at, 0, THREADS_MAX, &threads);
                 else if (take_name(&at, "streams="))
                         known = take_number(&at, 0, STREAMS_MAX, &streams);
+                else if (take_name(&at, "device="))
+                        known = take_device(&at, device);
                 if (!known)
                         return SP_E_INVAL;
                 valid = !*at;
@@ -49,5 +66,6 @@ int media_settings_parse(const char *text, struct media_settings *ret)
                 .limits = { .threads = threads, .pixels = (uint64_t)width * height },
                 .streams = streams,
         };
+        memcpy(ret->device, device, sizeof(device));
         return 0;
 }

@@ -26,16 +26,54 @@ static cl_int get_queue(struct backend *b, struct native_domain *d)
         return d->clear_queue ? CL_SUCCESS : err ? err : CL_OUT_OF_RESOURCES;
 }
 
+enum {
+        PATTERN_SMALL = 16, /* with larger ones NVIDIA's driver fills at a tenth of the rate */
+        PATTERN_MAX = 128,  /* OpenCL's largest */
+};
+
+/* NVIDIA's driver 580 hangs in a fill of 2^31 patterns, and refuses a fill that begins behind as many. */
+static const uint64_t patterns_max = 1u << 30;
+
+static const cl_uint zeros[PATTERN_MAX / sizeof(cl_uint)];
+
+/* Fill a piece with zeros. One that is smaller than the pattern is written. */
+static cl_int fill_piece(struct native_domain *d, const struct backend_buffer *m, size_t unit,
+                         size_t begin, size_t size, cl_event *ret)
+{
+        return size < unit ? d->api->clEnqueueWriteBuffer(d->clear_queue, m->mem, CL_FALSE, begin,
+                                                          size, zeros, 0, NULL, ret)
+                           : d->api->clEnqueueFillBuffer(d->clear_queue, m->mem, zeros, unit, begin,
+                                                         size, 0, NULL, ret);
+}
+
+/* After the first 16 GiB the patterns are larger, so that their numbers stay small. */
+static cl_int fill_large_buffer(struct native_domain *d, const struct backend_buffer *m,
+                                cl_event *ret)
+{
+        const uint64_t small_end = patterns_max * PATTERN_SMALL;
+        cl_int r = CL_SUCCESS;
+        uint64_t piece;
+        for (uint64_t done = 0; r == CL_SUCCESS && done < m->size; done += piece) {
+                uint64_t unit = done < small_end ? PATTERN_SMALL : PATTERN_MAX,
+                         left = m->size - done;
+                piece = left < unit ? left : left / unit * unit;
+                if (piece > patterns_max * unit)
+                        piece = patterns_max * unit;
+                r = fill_piece(d, m, (size_t)unit, (size_t)done, (size_t)piece,
+                               piece < left ? NULL : ret);
+        }
+        return r;
+}
+
 static cl_int fill_buffer(struct native_domain *d, const struct backend_buffer *m, cl_event *ret)
 {
-        static const cl_uint zeros[4] = { 0 };
-        size_t unit = sizeof(zeros);
+        size_t unit = PATTERN_SMALL;
         while (m->size % unit)
                 unit /= 2;
-        return d->api->clEnqueueFillBuffer
-                       ? d->api->clEnqueueFillBuffer(d->clear_queue, m->mem, zeros, unit, 0,
-                                                     m->size, 0, NULL, ret)
-                       : CL_INVALID_OPERATION;
+        if (!d->api->clEnqueueFillBuffer)
+                return CL_INVALID_OPERATION;
+        return m->size / unit > patterns_max ? fill_large_buffer(d, m, ret)
+                                             : fill_piece(d, m, unit, 0, m->size, ret);
 }
 
 static cl_int fill_image(struct native_domain *d, const struct backend_buffer *m, cl_event *ret)
@@ -52,9 +90,18 @@ static cl_int fill_image(struct native_domain *d, const struct backend_buffer *m
 
 static cl_int fill_svm(struct native_domain *d, uint64_t address, size_t size, cl_event *ret)
 {
-        static const cl_uint zeros[4] = { 0 };
-        return d->api->clEnqueueSVMMemFill(d->clear_queue, (void *)(uintptr_t)address, zeros,
-                                           sizeof(zeros), size, 0, NULL, ret);
+        cl_int r = CL_SUCCESS;
+        uint64_t piece;
+        for (uint64_t done = 0; r == CL_SUCCESS && done < size; done += piece) {
+                uint64_t left = size - done, unit = left < PATTERN_SMALL ? 1 : PATTERN_SMALL;
+                piece = left / unit * unit;
+                if (piece > patterns_max * unit)
+                        piece = patterns_max * unit;
+                r = d->api->clEnqueueSVMMemFill(d->clear_queue, (void *)(uintptr_t)(address + done),
+                                                zeros, (size_t)unit, (size_t)piece, 0, NULL,
+                                                piece < left ? NULL : ret);
+        }
+        return r;
 }
 
 /* Remember a submitted command that clears memory: all later commands wait for it. */

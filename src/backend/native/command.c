@@ -86,7 +86,8 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
         if (q->profiling)
                 q->estimate_clock = !clock_sync(d);
         q->in_order = !(props & d->queue_props & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-        if (domain->quirks->completion == COMPLETION_WAIT) {
+        if (domain->quirks->completion == COMPLETION_WAIT ||
+            atomic_load(&domain->refuses_callbacks)) {
                 q->notifier = take_notifier(b);
                 if (!q->notifier)
                         log_info("native", "no thread to wait for a queue, using callbacks");

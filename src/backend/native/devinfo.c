@@ -24,10 +24,14 @@ static const cl_platform_info platform_queries[] = {
 
 enum { VALUE_MAX = 1 << 20 };
 
-/* Strings are relied on to be terminated. */
-static bool terminated(const void *value, size_t size)
+/* End a text at its first zero, because the bytes behind it may be anything. Wine 8.0 filters CL_DEVICE_EXTENSIONS, but
+ * keeps the size of the whole. Returns false if there is no zero. */
+static bool cut_text(const void *value, size_t *size)
 {
-        return !size || ((const char *)value)[size - 1] == '\0';
+        const char *end = *size ? memchr(value, '\0', *size) : NULL;
+        if (end)
+                *size = (size_t)(end - (const char *)value) + 1;
+        return end || !*size;
 }
 
 /* The value is pointers to the device's own texts. */
@@ -44,23 +48,31 @@ static void emit_list(struct emit *e, cl_device_info key, const struct buf *poin
         buf_fini(&texts);
 }
 
+/* Get a value of any size, with 8 bytes of room behind it. Wine 8.0 writes to the value of
+ * CL_DEVICE_EXECUTION_CAPABILITIES also where a call asks for its size alone, so this one has a size. */
+static bool ask_value(struct emit *e, const struct native_device *d, cl_device_info key,
+                      struct buf *scratch, size_t *ret_size)
+{
+        __typeof__(clGetDeviceInfo) *ask = d->platform->api.clGetDeviceInfo;
+        scratch->size = 0;
+        if (key == CL_DEVICE_EXECUTION_CAPABILITIES)
+                *ret_size = sizeof(cl_device_exec_capabilities);
+        else if (ask(d->id, key, 0, NULL, ret_size) != CL_SUCCESS || *ret_size > VALUE_MAX)
+                return false;
+        e->status = buf_reserve(scratch, *ret_size + 8);
+        return !e->status &&
+               (!*ret_size || ask(d->id, key, *ret_size, scratch->data, NULL) == CL_SUCCESS);
+}
+
 /* One query; what fails is left out. Sizes are the native side's, also where they are not what the
  * specification says (PoCL 3.1: four bytes of CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES), so that
  * applications see what they would see there. `scratch` holds the value. */
 static void emit_query(struct emit *e, const struct native_device *d, size_t i, struct buf *scratch)
 {
-        __typeof__(clGetDeviceInfo) *ask = d->platform->api.clGetDeviceInfo;
         size_t size = 0;
-        if (e->status < 0 || ask(d->id, queries[i].key, 0, NULL, &size) != CL_SUCCESS ||
-            size > VALUE_MAX)
+        if (e->status < 0 || !ask_value(e, d, queries[i].key, scratch, &size))
                 return;
-        scratch->size = 0;
-        e->status = buf_reserve(scratch, size + 8);
-        if (e->status < 0)
-                return;
-        if (size && ask(d->id, queries[i].key, size, scratch->data, NULL) != CL_SUCCESS)
-                return;
-        if (queries[i].kind == IS_STR && !terminated(scratch->data, size)) {
+        if (queries[i].kind == IS_STR && !cut_text(scratch->data, &size)) {
                 log_debug("native", "%s is not terminated", queries[i].name);
                 return;
         }
@@ -96,7 +108,7 @@ static void emit_platform(struct emit *e, const struct icd_platform *p, struct b
                 if (e->status < 0)
                         return;
                 if (p->api.clGetPlatformInfo(p->id, key, size, scratch->data, NULL) == CL_SUCCESS &&
-                    terminated(scratch->data, size))
+                    cut_text(scratch->data, &size))
                         emit_data(e, key, scratch->data, size);
         }
         emit_end(e, mark);

@@ -11,11 +11,12 @@
 #include "base/mem.h"
 #include "os/file.h"
 #include "os/folder.h"
+#include "os/icd.h"
 #include "os/pattern.h"
 #include "os/process/library.h"
 
-/* The folders where distributions put .icd files. Windows has them in the registry
- * (SOFTWARE\Khronos\OpenCL\Vendors) and macOS has one framework; this file searches neither. */
+/* The folders where distributions put .icd files. Windows has a loader of its own instead (icd_loader), and macOS one
+ * framework, which this file does not search. */
 static const char *const folders[] = { "/etc/OpenCL/vendors", "/usr/local/etc/OpenCL/vendors" };
 
 enum { LIBRARIES_MAX = 64, PLATFORMS_MAX = 64, FILES_MAX = 256 };
@@ -30,7 +31,7 @@ struct search {
                 preload; /* only load libraries that match one of these patterns; NULL: find platforms */
 };
 
-/* ---- platforms of one library --------------------------------------------------------------- */
+/* ---- platforms ------------------------------------------------------------------------------ */
 
 static unsigned parse_version(const char *text)
 {
@@ -76,15 +77,15 @@ static bool complete_enough(const cl_icd_dispatch *d)
                d->clEnqueueNDRangeKernel;
 }
 
-static void add_platform(struct search *s, cl_platform_id id, const char *library)
+/* Add a platform with these functions. */
+static void add_platform(struct search *s, cl_platform_id id, const cl_icd_dispatch *d,
+                         const char *library)
 {
         for (size_t i = 0; i < s->count; i++)
                 if (s->platforms[i].id == id)
                         return;
         if (s->count == PLATFORMS_MAX)
                 return;
-        /* cl_khr_icd: the first member of every object points to the dispatch table. */
-        const cl_icd_dispatch *d = id ? *(const cl_icd_dispatch *const *)(const void *)id : NULL;
         struct icd_platform *p = &s->platforms[s->count];
         *p = (struct icd_platform){ .id = id };
         if (!d || !d->clGetPlatformInfo ||
@@ -96,6 +97,10 @@ static void add_platform(struct search *s, cl_platform_id id, const char *librar
         if (d->clGetPlatformInfo(id, CL_PLATFORM_NAME, sizeof(p->name) - 1, p->name, NULL) !=
             CL_SUCCESS)
                 snprintf(p->name, sizeof(p->name), "unnamed");
+        if (strstr(p->version_text, " SpanCL ")) { /* a loader gives it, too */
+                log_debug("native", "%s: platform %s is SpanCL itself", library, p->name);
+                return;
+        }
         p->version = parse_version(p->version_text);
         memcpy(&p->api, d, table_size(p->version));
         if (!complete_enough(&p->api)) {
@@ -106,6 +111,134 @@ static void add_platform(struct search *s, cl_platform_id id, const char *librar
         log_debug("native", "%s: platform %s, %s", library, p->name, p->version_text);
         s->count++;
 }
+
+/* ---- platforms of the system's loader ------------------------------------------------------- */
+
+/* The functions that backend/native calls. */
+static const struct {
+        const char *name;
+        size_t offset;
+} functions[] = {
+#define FUNCTION(name)                                 \
+        {                                              \
+#name, offsetof(cl_icd_dispatch, name) \
+        }
+        FUNCTION(clGetPlatformIDs),
+        FUNCTION(clGetPlatformInfo),
+        FUNCTION(clGetDeviceIDs),
+        FUNCTION(clGetDeviceInfo),
+        FUNCTION(clCreateContext),
+        FUNCTION(clReleaseContext),
+        FUNCTION(clGetContextInfo),
+        FUNCTION(clCreateCommandQueue),
+        FUNCTION(clReleaseCommandQueue),
+        FUNCTION(clCreateBuffer),
+        FUNCTION(clCreateImage2D),
+        FUNCTION(clCreateImage3D),
+        FUNCTION(clReleaseMemObject),
+        FUNCTION(clGetSupportedImageFormats),
+        FUNCTION(clGetImageInfo),
+        FUNCTION(clCreateSampler),
+        FUNCTION(clReleaseSampler),
+        FUNCTION(clCreateProgramWithSource),
+        FUNCTION(clCreateProgramWithBinary),
+        FUNCTION(clReleaseProgram),
+        FUNCTION(clBuildProgram),
+        FUNCTION(clGetProgramInfo),
+        FUNCTION(clGetProgramBuildInfo),
+        FUNCTION(clCreateKernel),
+        FUNCTION(clCreateKernelsInProgram),
+        FUNCTION(clReleaseKernel),
+        FUNCTION(clSetKernelArg),
+        FUNCTION(clGetKernelInfo),
+        FUNCTION(clGetKernelWorkGroupInfo),
+        FUNCTION(clWaitForEvents),
+        FUNCTION(clGetEventInfo),
+        FUNCTION(clReleaseEvent),
+        FUNCTION(clGetEventProfilingInfo),
+        FUNCTION(clFlush),
+        FUNCTION(clFinish),
+        FUNCTION(clEnqueueReadBuffer),
+        FUNCTION(clEnqueueWriteBuffer),
+        FUNCTION(clEnqueueCopyBuffer),
+        FUNCTION(clEnqueueReadImage),
+        FUNCTION(clEnqueueWriteImage),
+        FUNCTION(clEnqueueCopyImage),
+        FUNCTION(clEnqueueCopyImageToBuffer),
+        FUNCTION(clEnqueueCopyBufferToImage),
+        FUNCTION(clEnqueueMapBuffer),
+        FUNCTION(clEnqueueUnmapMemObject),
+        FUNCTION(clEnqueueNDRangeKernel),
+        FUNCTION(clEnqueueMarker),
+        FUNCTION(clEnqueueWaitForEvents),
+        FUNCTION(clEnqueueBarrier),
+        FUNCTION(clGetExtensionFunctionAddress),
+        FUNCTION(clSetEventCallback),
+        FUNCTION(clCreateSubBuffer),
+        FUNCTION(clSetMemObjectDestructorCallback),
+        FUNCTION(clEnqueueReadBufferRect),
+        FUNCTION(clEnqueueWriteBufferRect),
+        FUNCTION(clEnqueueCopyBufferRect),
+        FUNCTION(clCreateSubDevices),
+        FUNCTION(clReleaseDevice),
+        FUNCTION(clCreateImage),
+        FUNCTION(clCreateProgramWithBuiltInKernels),
+        FUNCTION(clCompileProgram),
+        FUNCTION(clLinkProgram),
+        FUNCTION(clGetKernelArgInfo),
+        FUNCTION(clEnqueueFillBuffer),
+        FUNCTION(clEnqueueFillImage),
+        FUNCTION(clEnqueueMarkerWithWaitList),
+        FUNCTION(clEnqueueBarrierWithWaitList),
+        FUNCTION(clGetExtensionFunctionAddressForPlatform),
+        FUNCTION(clCreateCommandQueueWithProperties),
+        FUNCTION(clCreatePipe),
+        FUNCTION(clSVMAlloc),
+        FUNCTION(clSVMFree),
+        FUNCTION(clEnqueueSVMMemFill),
+        FUNCTION(clCreateSamplerWithProperties),
+        FUNCTION(clSetKernelArgSVMPointer),
+        FUNCTION(clSetKernelExecInfo),
+        FUNCTION(clGetKernelSubGroupInfoKHR),
+        FUNCTION(clCloneKernel),
+        FUNCTION(clCreateProgramWithIL),
+        FUNCTION(clGetDeviceAndHostTimer),
+        FUNCTION(clGetKernelSubGroupInfo),
+        FUNCTION(clSetDefaultDeviceCommandQueue),
+        FUNCTION(clSetProgramReleaseCallback),
+        FUNCTION(clSetProgramSpecializationConstant),
+        FUNCTION(clCreateBufferWithProperties),
+#undef FUNCTION
+};
+
+/* Add the platforms of a loader, by the functions that it exports. */
+static void add_loader(struct search *s, const char *name)
+{
+        struct library *lib = library_load(name, 0);
+        cl_icd_dispatch all = { 0 };
+        cl_platform_id ids[PLATFORMS_MAX];
+        cl_uint count = 0;
+        if (!lib) {
+                log_info("native", "cannot load %s: %s", name, library_error());
+                return;
+        }
+        if (s->preload) {
+                s->library_count++;
+                return;
+        }
+        for (size_t i = 0; i < array_size(functions); i++) {
+                void *symbol = library_symbol(lib, functions[i].name);
+                memcpy((char *)&all + functions[i].offset, &symbol, sizeof(symbol));
+        }
+        cl_int r = all.clGetPlatformIDs ? all.clGetPlatformIDs(PLATFORMS_MAX, ids, &count)
+                                        : CL_INVALID_OPERATION;
+        if (r != CL_SUCCESS)
+                log_info("native", "%s: no platforms (%d)", name, r);
+        for (cl_uint i = 0; i < count && i < PLATFORMS_MAX; i++)
+                add_platform(s, ids[i], &all, name);
+}
+
+/* ---- platforms of one library --------------------------------------------------------------- */
 
 typedef void *(CL_API_CALL *address_fn)(const char *name);
 
@@ -163,8 +296,11 @@ static void add_library(struct search *s, const char *name)
                 log_info("native", "%s: no platforms (%d)", name, r);
                 return;
         }
+        /* cl_khr_icd: the first member of every object points to the dispatch table. */
         for (cl_uint i = 0; i < count && i < PLATFORMS_MAX; i++)
-                add_platform(s, ids[i], name);
+                add_platform(s, ids[i],
+                             ids[i] ? *(const cl_icd_dispatch *const *)(const void *)ids[i] : NULL,
+                             name);
 }
 
 /* ---- folders, files, lists ------------------------------------------------------------------ */
@@ -283,6 +419,10 @@ static const char *env(const char *name)
 
 static void search_everywhere(struct search *s)
 {
+        if (icd_loader()) {
+                add_loader(s, icd_loader());
+                return;
+        }
         const char *libraries = env("OCL_ICD_FILENAMES");
         if (libraries)
                 add_list(s, libraries);

@@ -11,6 +11,7 @@
 #include "backend/native/image.h"
 #include "backend/native/kernelquery.h"
 #include "backend/native/program.h"
+#include "backend/native/shared.h"
 #include "backend/native/svm.h"
 
 #include <stdio.h>
@@ -513,6 +514,11 @@ const struct backend_ops backend_native = {
                 .create_pipe = native_pipe_create,
                 .release = native_buffer_release,
                 .bytes = native_buffer_bytes,
+        },
+        .shared = {
+                .device = native_shared_device,
+                .create = native_shared_create,
+                .import = native_shared_import,
         },
         .host_memory = native_host_memory,
         .svm = {

@@ -54,7 +54,8 @@ struct native_domain {
         /* context.c; NULL: the context does not break. Immutable. */
         cl_command_queue probe_queue;
         cl_mem probe;
-        atomic_bool broken; /* the driver is not called any more */
+        atomic_bool broken;            /* the driver is not called any more */
+        atomic_bool refuses_callbacks; /* as Wine does (8.0) */
         /* clear.c; NULL: none. The engine's lock guards them. */
         cl_command_queue clear_queue;
         cl_event clearing;

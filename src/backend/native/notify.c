@@ -277,7 +277,8 @@ static void wait_elsewhere(struct backend_event *e)
         __typeof__(clSetEventCallback) *set = q->domain->api->clSetEventCallback;
         cl_int r = set ? set(e->event, CL_COMPLETE, on_complete, e) : CL_INVALID_OPERATION;
         if (r != CL_SUCCESS) {
-                log_info("native", "no completion callback (%d), waiting instead", r);
+                if (!atomic_exchange(&q->domain->refuses_callbacks, true))
+                        log_info("native", "no completion callback (%d), waiting instead", r);
                 notifier_push(q->backend->notifiers[0], e);
         }
 }

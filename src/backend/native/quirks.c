@@ -31,6 +31,7 @@ static const struct quirks table[] = {
         { "NVIDIA CUDA", "", ARG_INFO_RETRY, COMPLETION_WAIT, REBUILD_SAME,
           .failure = FAILURE_STAYS, .kernel_names = KERNEL_NAMES_OVERRUN,
           .contexts = CONTEXTS_DEVICE, .given_memory = GIVEN_MEMORY_PINNED,
+          .shared_memory = SHARED_MEMORY_CUDA,
           .accepts = DEVICE_ACCEPTS_BUFFER_SIZE | DEVICE_ACCEPTS_SUB_BUFFER_ORIGIN |
                      DEVICE_ACCEPTS_LOCAL_ARG_EMPTY | DEVICE_ACCEPTS_NULL_ARG_SIZE |
                      DEVICE_ACCEPTS_RECT_EMPTY | DEVICE_ACCEPTS_UNMAP_NULL |

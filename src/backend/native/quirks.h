@@ -80,6 +80,12 @@ enum given_memory {
         GIVEN_MEMORY_PINNED, /* the device reaches it directly */
 };
 
+/* How two processes share device memory. */
+enum shared_memory {
+        SHARED_MEMORY_NONE, /* not known to work */
+        SHARED_MEMORY_CUDA, /* made by libcuda, imported by OpenCL (shared.h) */
+};
+
 /* The release of queues that had commands. */
 enum queues {
         QUEUES_GO,
@@ -107,6 +113,7 @@ struct quirks {
         enum contexts contexts;
         enum marker marker;
         enum given_memory given_memory;
+        enum shared_memory shared_memory;
         enum queues queues;
         enum calls calls;
         /* DEVICE_ACCEPTS_* (proto/info.h): as seen with tests/refusals. */

@@ -103,12 +103,24 @@ enum info_svm native_device_svm(const struct backend *b, const struct native_dev
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static cl_int svm_alloc(struct backend_svm *s, struct native_domain *domain, uint64_t address)
+/* The client asks for a multiple of VM_GRANULE, which may be a little more than the device's largest size. The session
+ * has no allocation in the bytes behind that size. */
+static size_t allowed_size(const struct native_device *d, size_t size)
+{
+        cl_ulong most = 0;
+        cl_int r = d->platform->api.clGetDeviceInfo(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
+                                                    sizeof(most), &most, NULL);
+        return r == CL_SUCCESS && size > most && size - most < VM_GRANULE ? (size_t)most : size;
+}
+
+static cl_int svm_alloc(struct backend_svm *s, struct native_domain *domain,
+                        const struct native_device *d, uint64_t address)
 {
         if (address)
                 return CL_INVALID_HOST_PTR;
         const cl_icd_dispatch *api = domain->api;
         op_enter();
+        s->size = allowed_size(d, s->size);
         void *p = api->clSVMAlloc(domain->context, CL_MEM_READ_WRITE, s->size, 0);
         if (p && (uintptr_t)p % VM_GRANULE) {
                 /* The client can't map that; with room to spare there is a place that it can. */
@@ -180,7 +192,7 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
         if (is_idle(b))
                 native_svm_reap(b);
         if (how == INFO_SVM_OWN_ADDRESSES)
-                status = svm_alloc(s, &b->domains[d->domain], address);
+                status = svm_alloc(s, &b->domains[d->domain], d, address);
         else if (how == INFO_SVM_FOLLOWS && !mapped)
                 status = svm_map(s, address);
         s->mapped |= mapped;
@@ -189,7 +201,7 @@ cl_int native_svm_create(struct backend *b, unsigned device, uint64_t address, s
                 return status;
         }
         if (how == INFO_SVM_OWN_ADDRESSES) {
-                status = native_clear_svm(b, s->domain, s->address, size);
+                status = native_clear_svm(b, s->domain, s->address, s->size);
                 if (status < 0) {
                         svm_free(s);
                         return status;

@@ -15,7 +15,9 @@
 #include "backend/reference/submit.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/file.h"
 #include "os/once.h"
+#include "os/shared_memory.h"
 #include "os/vm.h"
 
 enum { KERNELS_MAX = 64, NAME_SIZE = 32 };
@@ -240,6 +242,56 @@ static cl_int ref_buffer_create(struct backend *b, unsigned domain, cl_mem_flags
         }
         *ret = m;
         return CL_SUCCESS;
+}
+
+static cl_int ref_shared_device(struct backend *b, unsigned domain,
+                                uint8_t ret[BACKEND_DEVICE_NAME])
+{
+        static const char name[BACKEND_DEVICE_NAME] = "reference";
+        if (domain >= b->count)
+                return CL_INVALID_CONTEXT;
+        memcpy(ret, name, sizeof(name));
+        ret[sizeof(name) - 1] = (uint8_t)b->numbers[domain];
+        return CL_SUCCESS;
+}
+
+static cl_int ref_shared_import(struct backend *b, unsigned domain, int fd, size_t size,
+                                struct backend_buffer **ret)
+{
+        uint64_t has, at;
+        if (domain >= b->count)
+                return CL_INVALID_CONTEXT;
+        if (shared_memory_size(fd, &has) < 0 || has < size)
+                return CL_INVALID_VALUE;
+        struct backend_buffer *m = mem_zalloc(sizeof(*m));
+        if (!m)
+                return CL_OUT_OF_HOST_MEMORY;
+        if (vm_map_file(fd, 0, size, &at) < 0) {
+                mem_free(m);
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        }
+        vm_keep_from_children(at, size);
+        *m = (struct backend_buffer){ .refs = 1,
+                                      .domain = domain,
+                                      .data = (uint8_t *)(uintptr_t)at,
+                                      .size = size,
+                                      .mapped = true };
+        *ret = m;
+        return CL_SUCCESS;
+}
+
+static cl_int ref_shared_create(struct backend *b, unsigned domain, size_t size,
+                                struct backend_buffer **ret, int *ret_fd)
+{
+        int fd = shared_memory_new(size);
+        if (fd < 0)
+                return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        cl_int status = ref_shared_import(b, domain, fd, size, ret);
+        if (status < 0)
+                (void)file_close(fd);
+        else
+                *ret_fd = fd;
+        return status;
 }
 
 static void *ref_buffer_bytes(struct backend_buffer *m)
@@ -502,6 +554,11 @@ static size_t ref_marker_max(const struct backend_queue *q)
                 .create_image = builtin_image_create,                                       \
                 .release = ref_buffer_release,                                              \
                 .bytes = ref_buffer_bytes,                                                  \
+        },                                                                                  \
+        .shared = {                                                                         \
+                .device = ref_shared_device,                                                \
+                .create = ref_shared_create,                                                \
+                .import = ref_shared_import,                                                \
         },                                                                                  \
         .host_memory = ref_host_memory,                                                     \
         .svm = {                                                                            \

@@ -53,6 +53,7 @@ static bool fit_wait(const struct fitting *f, const struct item *i, uint32_t las
                 step->action = REPLAY_WAIT;
                 step->target = target;
                 step->ns = minus(w->end_ns, later(w->begin_ns, f->nodes[target].known_ns));
+                step->slept_ns = minus(f->nodes[target].known_ns, w->begin_ns);
                 return true;
         case LEDGER_TAKEN:
                 if (last_sent == REPLAY_NONE || f->nodes[last_sent].sent_ns > w->begin_ns)

@@ -35,6 +35,7 @@ struct server_state {
 };
 
 struct thread_state {
+        uint64_t since_ns;    /* when it began to wait */
         uint32_t next;        /* step */
         uint32_t next_waiter; /* of the same command */
         uint32_t next_child;  /* of those that begin after the same step */
@@ -88,6 +89,31 @@ static uint64_t send_over(const struct replay_link *l, uint64_t *left_ns, uint64
                           uint64_t bytes)
 {
         return send_for(l, left_ns, now, travel_ns(l, bytes));
+}
+
+/* The cost of a message to a thread that has slept so long: between two lengths in proportion. */
+static uint64_t wake_ns(const struct replay_run *r, uint64_t slept)
+{
+        struct replay_sleep before = { 0, 0 };
+        for (size_t i = 0; i < REPLAY_SLEEPS; before = r->sleeps[i++]) {
+                const struct replay_sleep *s = &r->sleeps[i];
+                double part = slept < s->ns && s->ns > before.ns
+                                      ? (double)(slept - before.ns) / (double)(s->ns - before.ns)
+                                      : 1;
+                if (slept < s->ns)
+                        return (uint64_t)((double)before.cost_ns +
+                                          part * ((double)s->cost_ns - (double)before.cost_ns));
+        }
+        return before.cost_ns;
+}
+
+/* While a thread waits for a command, so does the server for its message. Both sleep longer than in the recording, and
+ * wake up. */
+static uint64_t later_wakes_ns(const struct state *s, const struct replay_step *step,
+                               uint64_t waited)
+{
+        uint64_t was = wake_ns(s->run, step->slept_ns), is = wake_ns(s->run, waited);
+        return !s->without.program && is > was ? 2 * (is - was) : 0;
 }
 
 /* How long bulk data takes. Both hosts work while bytes travel, so a slower link hides the time of their work.
@@ -185,7 +211,9 @@ static void notify(struct state *s, uint32_t c, uint64_t now)
                 state->known_ns = later(state->known_ns, state->data_ns);
         for (uint32_t t = state->waiters; t != REPLAY_NONE; t = s->threads[t].next_waiter) {
                 const struct replay_step *step = &s->run->steps[s->threads[t].next];
-                put(s, add(state->known_ns, s->without.program ? 0 : step->ns), PASS, t);
+                uint64_t wakes = later_wakes_ns(s, step, state->known_ns - s->threads[t].since_ns);
+                put(s, add(state->known_ns, s->without.program ? 0 : add(step->ns, wakes)), PASS,
+                    t);
         }
 }
 
@@ -252,11 +280,15 @@ static void pass(struct state *s, uint32_t t, uint64_t now)
 /* Wait for a command. */
 static void wait_for(struct state *s, uint32_t t, uint64_t now, uint64_t own)
 {
-        struct command_state *c = &s->commands[s->run->steps[s->threads[t].next].target];
+        const struct replay_step *step = &s->run->steps[s->threads[t].next];
+        struct command_state *c = &s->commands[step->target];
         if (c->known_ns != UINT64_MAX) {
-                put(s, c->known_ns > now ? add(c->known_ns, own) : now, PASS, t);
+                uint64_t waits = c->known_ns > now ? c->known_ns - now : 0;
+                own = add(own, later_wakes_ns(s, step, waits));
+                put(s, waits ? add(c->known_ns, own) : now, PASS, t);
                 return;
         }
+        s->threads[t].since_ns = now;
         s->threads[t].next_waiter = c->waiters;
         c->waiters = t;
 }

@@ -21,6 +21,7 @@ enum {
         REPLAY_SLOTS_MAX = 256,       /* of a server */
         REPLAY_INLINE = 16 << 10,     /* bytes that travel with the messages, not as bulk data */
         REPLAY_OPEN_TRIPS = 2,        /* to connect: TCP's own, and a hello */
+        REPLAY_SLEEPS = 3,
 };
 
 #define REPLAY_TIME_MAX (UINT64_C(1) << 57) /* of a run: four years */
@@ -70,9 +71,15 @@ struct replay_step {
         uint64_t own_ns; /* the thread's own time before it */
         uint64_t
                 ns; /* its own part of the wait: of the thread that wakes up, or of the server that answers */
+        uint64_t slept_ns; /* of a WAIT: how long it waited over the recorded link */
         uint32_t target;
         uint8_t trips; /* of an answer */
         uint8_t action;
+};
+
+/* A message to a thread that has slept for `ns` takes `cost_ns` longer than to one that has just begun to. */
+struct replay_sleep {
+        uint64_t ns, cost_ns;
 };
 
 /* A thread of the program. It begins `begin_ns` after the step `after_step` of the run, or after the run's begin. */
@@ -92,6 +99,8 @@ struct replay_run {
         size_t server_count, command_count, after_count, step_count, thread_count;
         uint64_t own_ns;    /* before and after all steps */
         unsigned own_trips; /* of a link, before all steps */
+        struct replay_sleep
+                sleeps[REPLAY_SLEEPS]; /* from the shortest to the longest; all 0: no cost */
 };
 
 /* The parts of a run that a replay leaves out. */

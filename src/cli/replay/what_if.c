@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "cli/replay/fit.h"
+#include "cli/replay/sleeps.h"
 #include "cli/trace/file.h"
 
 /* ---- the text of an option ------------------------------------------------------------------ */
@@ -200,6 +201,7 @@ int what_if_read(const char *path, const struct ledger_file *ledger, const struc
         recording_fini(&recording);
         if (r < 0)
                 return r;
+        sleeps_measure(f.run.sleeps);
         r = what_if_run(&f, ledger->wall_ns, links, count, ret);
         fit_fini(&f);
         return r;

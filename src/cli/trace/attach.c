@@ -288,7 +288,7 @@ static size_t report(const struct recording *r)
 static int64_t offset_of(const struct remote_clock *c)
 {
         int64_t offset = (int64_t)(c->there_ns - c->here_ns);
-        uint64_t apart = (uint64_t)(offset < 0 ? -offset : offset);
+        uint64_t apart = offset < 0 ? -(uint64_t)offset : (uint64_t)offset;
         return apart <= c->round_trip_ns / 2 ? 0 : offset;
 }
 
@@ -330,7 +330,8 @@ static void put_all(struct recording *r, FILE *file)
                         continue;
                 out.flow_salt = (uint64_t)(i + 1) << 40; /* each session counts its events */
                 put_session(r, &out, i);
-                clocks[count++] = (struct timeline_clock){ w->label, error_of(w) };
+                clocks[count++] =
+                        (struct timeline_clock){ w->label, error_of(w), offset_of(&w->clock) };
         }
         timeline_other(&out);
         timeline_arg_text(&out, "version", SPANCL_VERSION);

@@ -1,5 +1,7 @@
 #include "cli/trace/file.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -117,11 +119,11 @@ static void put_event(void *user, const struct trace_event *e, const char *at)
         };
 }
 
-/* {"server": NAME, "error_ns": N} */
+/* {"server": NAME, "error_ns": N, "offset_ns": "N"} */
 static void take_clock(struct json *j, struct trace_file *f)
 {
         bool first = true;
-        char member[32], name[TRACE_FILE_NAME_MAX] = "";
+        char member[32], name[TRACE_FILE_NAME_MAX] = "", offset[24];
         struct trace_file_clock c = { 0 };
         if (!trace_value_opens(j))
                 return;
@@ -130,7 +132,13 @@ static void take_clock(struct json *j, struct trace_file *f)
                         trace_value_text(j, name, sizeof(name));
                 else if (!strcmp(member, "error_ns"))
                         c.error_ns = trace_value_number(j);
-                else
+                else if (!strcmp(member, "offset_ns")) {
+                        trace_value_text(j, offset, sizeof(offset));
+                        char *end;
+                        errno = 0;
+                        c.offset_ns = strtoll(offset, &end, 10);
+                        c.has_offset = *offset && !*end && !errno;
+                } else
                         json_skip(j);
         }
         c.server = text_number(f, name);

@@ -3,6 +3,7 @@
 #ifndef SPANCL_CLI_TRACE_FILE_H
 #define SPANCL_CLI_TRACE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,8 @@ struct trace_file_row {
 struct trace_file_clock {
         uint32_t server; /* its name */
         uint64_t error_ns;
+        int64_t offset_ns; /* it is so far ahead, if the file has that */
+        bool has_offset;
 };
 
 /* The energy that the program has used of a device. */

@@ -360,9 +360,10 @@ static void put_other(struct conversion *c)
                 return;
         while (json_member(&j, &first, member, sizeof(member))) {
                 struct trace_arg *a = next_arg(&about);
-                const char *element = !strcmp(member, "clocks")   ? "clock"
-                                      : !strcmp(member, "energy") ? "energy"
-                                                                  : NULL;
+                const char *element = !strcmp(member, "clocks")     ? "clock"
+                                      : !strcmp(member, "energy")   ? "energy"
+                                      : !strcmp(member, "imported") ? "imported"
+                                                                    : NULL;
                 if (element && json_open(&j, '[')) {
                         for (one = true; json_element(&j, &one);)
                                 put_element(c, &j, element, ns);

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/run.h"
 #include "cli/trace/attach.h"
+#include "cli/trace/import.h"
 #include "cli/trace/perfetto.h"
 #include "cli/trace/picture.h"
 #include "cli/trace/summary.h"
@@ -231,17 +232,24 @@ static bool is_ring(const char *text)
         return false;
 }
 
+/* Would the output replace a file that is read? True: it would, as was printed. */
+static bool replaces(const char *from, const char *path)
+{
+        char one[PATH_MAX], other[PATH_MAX];
+        bool same = file_real_path(from, one) && file_real_path(path, other) && !strcmp(one, other);
+        if (same)
+                fprintf(stderr, "spancl: %s is read itself: name another file to write\n", path);
+        return same;
+}
+
 /* Open the file that a timeline is drawn or converted into. `path` NULL: standard output. NULL: it can't be; the reason
  * was printed. */
 static FILE *open_output(const char *from, const char *path)
 {
-        char one[PATH_MAX], other[PATH_MAX];
         if (!path)
                 return stdout;
-        if (file_real_path(from, one) && file_real_path(path, other) && !strcmp(one, other)) {
-                fprintf(stderr, "spancl: %s is the timeline itself: name another file\n", path);
+        if (replaces(from, path))
                 return NULL;
-        }
         FILE *to = file_create_stream(path);
         if (!to)
                 fprintf(stderr, "spancl: can't write %s: %s\n", path, strerror(errno));
@@ -294,6 +302,95 @@ static int convert_file(const char *path, const char *output)
         return !to || !close_output(to, output, good);
 }
 
+/* The text of a file that another program wrote. False: it can't be read, as was printed. */
+static bool load(const char *path, struct bytes *ret)
+{
+        char *text = NULL;
+        size_t size = 0;
+        int r = trace_file_load(path, &text, &size);
+        if (r < 0)
+                fprintf(stderr, "spancl: can't read %s: %s\n", path,
+                        r == SP_E_NOENT ? strerror(errno) : status_text(r));
+        else
+                *ret = bytes_of(text, size);
+        return r == 0;
+}
+
+static void say_imported(const struct import_source *s)
+{
+        fprintf(stderr, "%s (%s): %llu events", s->path, import_format_name(s->format),
+                (unsigned long long)s->events);
+        if (s->outside)
+                fprintf(stderr, ", %llu outside of the timeline's time",
+                        (unsigned long long)s->outside);
+        if (s->left_out)
+                fprintf(stderr, ", %llu left out", (unsigned long long)s->left_out);
+        fprintf(stderr, "\n");
+        if (!s->events && s->outside)
+                fprintf(stderr,
+                        "spancl: none of them lies in the timeline's time: were they recorded with "
+                        "CLOCK_MONOTONIC (docs/TRACING.md)?\n");
+}
+
+static void say_bad(const char *path, const struct import_source *s, int status)
+{
+        if (!s)
+                fprintf(stderr, "spancl: %s: %s\n", path,
+                        status == SP_E_NOENT ? "the timeline is empty" : status_text(status));
+        else if (status == SP_E_NOENT)
+                fprintf(stderr, "spancl: %s has no clock of a server %s\n", path, s->server);
+        else
+                fprintf(stderr, "spancl: %s: %s\n", s->path,
+                        status == SP_E_PROTO ? "this is no text of babeltrace2 or perf script, and "
+                                               "no JSON of Chrome's trace viewer"
+                                             : status_text(status));
+}
+
+/* Write a timeline with events of other programs. False: it can't be done, as was printed. */
+static bool write_imported(FILE *to, const char *path, struct import_source *sources, size_t count)
+{
+        struct bytes timeline = { 0 }, texts[IMPORT_SOURCES] = { { 0 } };
+        bool good = load(path, &timeline);
+        size_t bad;
+        for (size_t i = 0; i < count && good; i++)
+                good = load(sources[i].path, &texts[i]);
+        int r = good ? import_write(to, timeline, sources, texts, count, &bad) : 0;
+        if (r < 0)
+                say_bad(path, bad < count ? &sources[bad] : NULL, r);
+        for (size_t i = 0; i < count && good && r == 0; i++)
+                say_imported(&sources[i]);
+        for (size_t i = 0; i < count; i++)
+                mem_free((void *)(uintptr_t)texts[i].data);
+        mem_free((void *)(uintptr_t)timeline.data);
+        return good && r == 0;
+}
+
+/* Add events of other programs to a timeline. `output` NULL: standard output. */
+static int import(const char *path, const char *const *specs, size_t count, const char *output)
+{
+        struct import_source sources[IMPORT_SOURCES];
+        struct files f;
+        for (size_t i = 0; i < count; i++) {
+                if (i == IMPORT_SOURCES || !import_parse(specs[i], &sources[i])) {
+                        fprintf(stderr,
+                                "spancl: --import takes a file, or SERVER=FILE, SERVER@NS=FILE or @NS=FILE, at most %d "
+                                "times\n",
+                                IMPORT_SOURCES);
+                        return 2;
+                }
+        }
+        if (output && !name_files(output, &f))
+                return 2;
+        for (size_t i = 0; output && i < count; i++)
+                if (replaces(sources[i].path, f.json))
+                        return 1;
+        FILE *to = open_output(path, output ? f.json : NULL);
+        bool good = to && write_imported(to, path, sources, count);
+        if (!to || !close_output(to, output ? f.json : NULL, good))
+                return 1;
+        return output && strcmp(finish_file(&f), f.wanted) != 0;
+}
+
 /* Record sessions that run. `what`: one of them, by the number of its process or, beside --server, by its program; else
  * a server; NULL: all sessions of the servers. */
 static int attach(const char *what, const char *servers, const char *seconds, const char *file,
@@ -328,7 +425,8 @@ int command_trace(int argc, char **argv)
 {
         static const char *const flags[] = { "--json", NULL };
         const char *output = NULL, *ring = NULL, *svg = NULL, *perfetto = NULL, *seconds = NULL,
-                   *what = NULL;
+                   *what = NULL, *imports[OPTIONS_REPEATED];
+        size_t import_count = 0;
         bool json = false, attaches = false;
         const struct option_value values[] = {
                 { "--output", "-o", &output, NULL, NULL },
@@ -337,6 +435,7 @@ int command_trace(int argc, char **argv)
                 { "--perfetto", NULL, &perfetto, NULL, NULL },
                 { "--for", NULL, &seconds, NULL, NULL },
                 { "--attach", NULL, &what, &attaches, NULL },
+                { "--import", NULL, imports, NULL, &import_count },
                 { NULL, NULL, NULL, NULL, NULL },
         };
         char *servers = NULL;
@@ -345,13 +444,16 @@ int command_trace(int argc, char **argv)
         const char *file = output ? output : DEFAULT_FILE;
         if (i < 0)
                 return 2;
-        if (attaches && i == argc && !ring && !converts) {
+        if (import_count && i + 1 == argc && !attaches && !seconds && !converts && !servers &&
+            !ring && !json)
+                return import(argv[i], imports, import_count, output);
+        if (attaches && i == argc && !ring && !converts && !import_count) {
                 int status = attach(what, servers, seconds, file, json);
                 mem_free(servers);
                 return status;
         }
         /* A program, or a file. */
-        if (attaches || seconds || (i == argc) != converts || (svg && perfetto) ||
+        if (attaches || seconds || import_count || (i == argc) != converts || (svg && perfetto) ||
             (converts && (servers || ring || json))) {
                 mem_free(servers);
                 return command_usage("trace");

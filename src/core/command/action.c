@@ -110,7 +110,7 @@ cl_int action_enqueue(const struct enqueue *q, const struct action *a)
         size_t content = kind->content ? (size_t)(a->from.bytes.end - a->from.bytes.begin) : 0;
         struct command m;
         int r = command_begin(&m, q);
-        if (profile_counts(&m.profile))
+        if (profile_is_on())
                 m.profile.bytes = action_size(kind, a);
         if (kind->bulk)
                 host_watch_end(from ? from : to);

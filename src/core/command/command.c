@@ -12,6 +12,7 @@
 #include "core/link/disconnected.h"
 #include "core/link/server.h"
 #include "core/memory/view.h"
+#include "core/profile/names.h"
 #include "core/status.h"
 
 static bool has_room(void *arg) REQUIRES(client_held)
@@ -38,11 +39,11 @@ int command_begin(struct command *m, const struct enqueue *q)
 {
         m->span = trace_begin(TRACE_enqueue, 0);
         m->client = q->queue->context->client;
+        m->enqueue = q;
+        m->queue = q->queue;
         m->profile.begin_ns = 0;
         if (profile_is_on() && !q->record)
                 profile_begin(m);
-        m->enqueue = q;
-        m->queue = q->queue;
         m->server = q->queue->device->server;
         m->id = 0;
         m->event = NULL;
@@ -125,7 +126,7 @@ int command_ready(struct command *m, bool event)
         if (m->enqueue->record)
                 return record_ready(m);
         m->id = client_new_id(m->client, OBJECT_EVENT);
-        event |= profile_counts(&m->profile) && profile_times_all();
+        event |= profile_is_timing() && profile_counts(&m->profile) && profile_times_all();
         bool app = m->enqueue->ret_event != NULL, later = comes_later(m);
         /* Sending for command_use may have shown that the server is gone. Then nothing would
          * complete the event. */
@@ -173,6 +174,16 @@ static cl_int blocking_status(const struct command *m) REQUIRES(client_held)
         return CL_DEVICE_NOT_AVAILABLE;
 }
 
+/* Give the record of the call its event, and the command's name (core/profile/calls.h). */
+static void tell_span(struct command *m, int r) REQUIRES(client_held)
+{
+        m->span.value = m->id;
+        if (r < 0 || m->enqueue->record)
+                m->span.probe = TRACE_enqueue;
+        else if (m->span.probe == TRACE_enqueue)
+                m->span.probe = trace_at(TRACE_enqueue, names_of_kind(m->enqueue->type), 0);
+}
+
 cl_int command_end(struct command *m, int r, bool wait)
 {
         cl_int status = status_to_cl(r);
@@ -215,7 +226,8 @@ cl_int command_end(struct command *m, int r, bool wait)
         if (m->event && !handed_out)
                 event_unhold(m->event);
         svm_give_back(&m->events);
-        m->span.value = m->id;
+        if (trace_has_begun(&m->span))
+                tell_span(m, r);
         trace_end(&m->span);
         client_unlock(m->client);
         if (handed_out) /* not with the lock held: it may be unified shared memory */

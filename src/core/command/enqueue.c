@@ -28,7 +28,7 @@ static bool copy_direct(struct command *m, cl_mem mem, size_t offset, void *read
                         const void *write_from, size_t size) REQUIRES(client_held)
 {
         struct range at = mem_range(mem, offset, size);
-        uint8_t *bytes = mem_host(mem, offset);
+        uint8_t *bytes = mem_host(mem, offset, size);
         if (queue_in_order(m->queue) && m->queue->last_event != m->id)
                 return false;
         if (write_from &&

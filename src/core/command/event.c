@@ -516,7 +516,7 @@ bool event_is_settled(void *event)
         return event_is_done(e) || (e->server && server_fails(e->server));
 }
 
-struct wait {
+struct events_wait {
         struct client *client;
         cl_uint count;
         const cl_event *events;
@@ -524,7 +524,7 @@ struct wait {
 };
 
 /* Is one of them of a server that is disconnected? */
-static bool any_refused(const struct wait *w) REQUIRES(client_held)
+static bool any_refused(const struct events_wait *w) REQUIRES(client_held)
 {
         for (cl_uint i = 0; i < w->count; i++)
                 if (!event_is_done(w->events[i]) && event_is_settled(w->events[i]))
@@ -534,7 +534,7 @@ static bool any_refused(const struct wait *w) REQUIRES(client_held)
 
 static bool all_done(void *arg) REQUIRES(client_held)
 {
-        struct wait *w = arg;
+        struct events_wait *w = arg;
         w->refused = w->client->disconnected.count && any_refused(w);
         if (w->refused)
                 return true;
@@ -575,7 +575,7 @@ static bool wait_ahead(cl_uint count, const cl_event *events) REQUIRES(client_he
 
 cl_int events_wait(struct client *c, cl_uint count, const cl_event *events)
 {
-        struct wait w = { c, count, events, false };
+        struct events_wait w = { c, count, events, false };
         for (cl_uint i = 0; i < count; i++) {
                 int r = event_watch(events[i]);
                 if (r < 0)

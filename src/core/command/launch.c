@@ -15,6 +15,7 @@
 #include "core/memory/svm.h"
 #include "core/memory/usm.h"
 #include "core/memory/view.h"
+#include "core/profile/names.h"
 #include "core/program/kernel.h"
 #include "core/status.h"
 
@@ -228,14 +229,11 @@ cl_int enqueue_kernel(const struct enqueue *q, cl_kernel k, cl_uint dims, const 
                 r = command_use_args(&m, k);
         if (k->program->prints)
                 q->queue->context->ahead.never = true;
+        if (trace_has_begun(&m.span))
+                m.span.probe = trace_at(TRACE_enqueue, names_of_kernel(k->info), 0);
         bool timed = false;
-        if (profile_counts(&m.profile)) {
-                m.profile.kernel = k->info->name;
-                m.profile.global = global;
-                m.profile.local = local;
-                m.profile.dims = dims;
-                timed = r == 0 && profile_times(m.server, k->info->name);
-        }
+        if (r == 0 && profile_counts(&m.profile))
+                timed = profile_launch(&m, k->info, dims, global, local);
         if (r == 0)
                 r = command_ready(&m, timed);
         if (r == 0)

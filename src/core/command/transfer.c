@@ -161,6 +161,7 @@ static bool boxes_meet(const struct host_box *a, const struct host_box *b)
 
 /* Are bytes on their way into that memory, or, if `written`, still to be copied from it? */
 static bool is_to_come(struct client *c, const struct host_box *box, bool written)
+        REQUIRES(client_held)
 {
         struct incoming *in;
         for (size_t pos = 0; (in = map_next(&c->transfers.incoming, &pos));)

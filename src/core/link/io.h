@@ -36,6 +36,7 @@ struct io_connect {
                         1];   /* where servers of its host reach it; "": nowhere */
         struct io_link *link; /* status 0: to be closed with `close`; but NULL if `described` */
         bool uploads;         /* the server takes upload_offer */
+        bool knows_recorder;  /* the server takes TRACE_START_RECORDER */
         bool described;       /* there is no session; the server has given the following: */
         struct hello_devices devices; /* the caller frees it */
         /* Client's clock when hello left and the answer came; the server's clock in between. */

@@ -557,7 +557,7 @@ void server_connected(struct server *s, struct io_connect *at, struct request *q
         }
         s->state = SERVER_UP;
         s->link = at->link;
-        tracing_server(s);
+        tracing_server(s, at->knows_recorder);
         ask_devices(s, q);
 }
 

@@ -22,7 +22,8 @@ static struct mapping *mapping_new(cl_mem m, size_t offset, const struct mapping
         struct mapping *map = mem_dup(what, sizeof(*what));
         if (!map)
                 return NULL;
-        map->pointer = mem_host(m, offset);
+        size_t used = mem_is_image(m) ? image_bytes(&m->image, what->region) : what->size;
+        map->pointer = mem_host(m, offset, used);
         if (!map->pointer) {
                 mem_free(map);
                 return NULL;

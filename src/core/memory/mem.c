@@ -17,8 +17,7 @@
 #include "core/memory/usm.h"
 #include "core/memory/view.h"
 #include "core/progress.h"
-
-enum { SHADOW_ALIGN = 4096 };
+#include "os/vm.h"
 
 static bool is_host_memory(const struct _cl_mem *m)
 {
@@ -466,7 +465,20 @@ unsigned mem_domain(const struct _cl_mem *root, const struct _cl_device_id *d)
         return d->domain;
 }
 
-void *mem_host(cl_mem m, size_t offset)
+/* Huge pages take fewer faults than pages, and more memory if little of them is used. */
+static void *shadow_new(size_t size, size_t used)
+{
+        enum { PAGE = 4096, LARGE = 2 << 20 };
+        bool large = size >= LARGE && used >= size / 2;
+        void *p;
+        if (posix_memalign(&p, large ? LARGE : PAGE, size ? size : 1) != 0)
+                return NULL;
+        if (large)
+                vm_prefer_large_pages(p, size);
+        return p;
+}
+
+void *mem_host(cl_mem m, size_t offset, size_t used)
 {
         cl_mem root = mem_root(m);
         size_t at = mem_root_offset(m) + offset;
@@ -475,9 +487,9 @@ void *mem_host(cl_mem m, size_t offset)
         size_t size = mem_is_image(root) ? image_host_size(root) : root->size;
         if (size > PTRDIFF_MAX) /* of a buffer that the driver has not refused yet */
                 return NULL;
-        if (!root->shadow && posix_memalign(&root->shadow, SHADOW_ALIGN, size ? size : 1) != 0)
-                return NULL;
-        return (uint8_t *)root->shadow + at;
+        if (!root->shadow)
+                root->shadow = shadow_new(size, used);
+        return root->shadow ? (uint8_t *)root->shadow + at : NULL;
 }
 
 void mem_drop_initial(cl_mem root)

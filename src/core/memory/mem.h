@@ -99,9 +99,9 @@ static inline struct range mem_all(const struct _cl_mem *m)
 }
 
 /* The application's memory behind byte `offset` of m (of an image: with its pitches): host_ptr's or a
- * shadow made when first needed.
+ * shadow made when first needed, for `used` bytes.
  * NULL: out of memory. */
-void *mem_host(cl_mem m, size_t offset) REQUIRES(client_held);
+void *mem_host(cl_mem m, size_t offset, size_t used) REQUIRES(client_held);
 
 /* Are the bytes that the device uses those of mem_host? */
 bool mem_is_here(const struct _cl_mem *root, const struct _cl_device_id *d) REQUIRES(client_held);

@@ -14,6 +14,8 @@ enum {
         STORAGE_MIN = 1 << 20, /* smaller buffers are not worth a mapping */
         /* Readable bytes behind a buffer, as elsewhere: kernels of real programs read a little too far. */
         STORAGE_SLACK = 512,
+        /* Bytes of released parts that wait for the next buffer: some pictures of a video. */
+        STORAGE_KEPT = 64 << 20,
 };
 
 /* The device of `s` that works on the host's memory; NULL: none. */
@@ -44,6 +46,7 @@ void storage_settle(struct client *c)
                 else
                         m->server = s;
                 list_init(&m->released);
+                list_init(&m->kept);
         }
 }
 
@@ -65,6 +68,20 @@ bool storage_uses(const struct server *s)
         return s->client->arena.server == s;
 }
 
+static void unmap(struct storage *s)
+{
+        if (s->address)
+                vm_unmap((uint64_t)(uintptr_t)s->address, s->size);
+        s->address = NULL;
+}
+
+static void discard(struct storage *s)
+{
+        unmap(s);
+        buf_fini(&s->request.info);
+        mem_free(s);
+}
+
 void storage_fini(struct client *c)
 {
         struct arena *m = &c->arena;
@@ -72,8 +89,11 @@ void storage_fini(struct client *c)
                 return;
         list_each(s, &m->released, struct storage, link)
         {
-                buf_fini(&s->request.info);
-                mem_free(s);
+                discard(s);
+        }
+        list_each(kept, &m->kept, struct storage, link)
+        {
+                discard(kept);
         }
         range_set_fini(&m->free);
         file_close(m->fd);
@@ -91,34 +111,108 @@ static bool find_room(struct arena *m, uint64_t size, struct range *ret)
         return false;
 }
 
-static void give_back(struct arena *m, const struct storage *s)
+static void give_back(struct arena *m, uint64_t offset, uint64_t size)
 {
         /* Its pages go, too. */
-        if (vm_empty_file(m->fd, s->offset, s->size) < 0 ||
-            range_set_add(&m->free, (struct range){ s->offset, s->offset + s->size }) < 0)
+        if (vm_empty_file(m->fd, offset, (size_t)size) < 0 ||
+            range_set_add(&m->free, (struct range){ offset, offset + size }) < 0)
                 log_debug("client", "a part of the shared arena is lost");
 }
 
-/* Free the parts that the server has released since the last call. */
-static void take_back(struct arena *m)
+/* In a child of fork the session is not there: the arena is the parent's, which may use this part again. */
+static void drop(struct arena *m, struct storage *s) REQUIRES(client_held)
+{
+        if (server_session(m->server))
+                give_back(m, s->offset, s->size);
+        discard(s);
+}
+
+/* Return true if the part may wait with its mapping and its pages for the next buffer of its size. The kernel fills
+ * each new page with zeros, and each costs a fault. The parts that waited longest give way. Parts that the server still
+ * uses count, too, since this process may have few addresses. */
+static bool may_wait(struct arena *m, uint64_t size) REQUIRES(client_held)
+{
+        if (size > STORAGE_KEPT)
+                return false;
+        while (m->waiting > STORAGE_KEPT - size && !list_empty(&m->kept)) {
+                struct storage *oldest = list_entry(m->kept.next, struct storage, link);
+                list_remove(&oldest->link);
+                m->waiting -= oldest->size;
+                drop(m, oldest);
+        }
+        if (m->waiting > STORAGE_KEPT - size)
+                return false;
+        m->waiting += size;
+        return true;
+}
+
+/* Take the part of that size that was used last; NULL: there is none. It has the bytes of another buffer, which other
+ * servers of the context have never had. */
+static struct storage *take_kept(const struct _cl_context *x, struct arena *m, uint64_t size)
+{
+        struct storage *found = NULL;
+        for (cl_uint i = 0; i < x->device_count; i++)
+                if (x->devices[i]->server != m->server)
+                        return NULL;
+        list_each(s, &m->kept, struct storage, link)
+        {
+                if (s->size == size)
+                        found = s;
+        }
+        if (found) {
+                list_remove(&found->link);
+                m->waiting -= size;
+        }
+        return found;
+}
+
+/* Keep the parts that the server has released since the last call. */
+static void take_back(struct arena *m) REQUIRES(client_held)
 {
         list_each(s, &m->released, struct storage, link)
         {
                 if (!s->request.done)
                         continue;
                 list_remove(&s->link);
-                if (s->request.status == CL_SUCCESS)
-                        give_back(m, s);
                 buf_fini(&s->request.info);
-                mem_free(s);
+                bool again = s->request.status == CL_SUCCESS && server_session(m->server);
+                if (again && s->address) {
+                        list_append(&m->kept, &s->link);
+                        continue;
+                }
+                m->waiting -= s->address ? s->size : 0;
+                if (again)
+                        drop(m, s);
+                else
+                        discard(s);
         }
+}
+
+/* A part that no buffer has had yet. */
+static struct storage *storage_make(struct arena *m, uint64_t size)
+{
+        struct range at;
+        struct storage *s = mem_zalloc(sizeof(*s));
+        if (!s || !find_room(m, size, &at)) {
+                mem_free(s);
+                return NULL;
+        }
+        uint64_t address;
+        if (vm_map_file(m->fd, at.begin, (size_t)size, &address) < 0) {
+                give_back(m, at.begin, size);
+                mem_free(s);
+                return NULL;
+        }
+        s->offset = at.begin;
+        s->size = (size_t)size;
+        s->address = (void *)(uintptr_t)address;
+        return s;
 }
 
 struct storage *storage_new(cl_context x, size_t size)
 {
         struct client *c = x->client;
         struct arena *m = &c->arena;
-        struct range at;
         /* The arena's session has ended, and no buffer uses it any more: another server may have
          * one, or the same one again. Not before: by now the sessions of the context have begun. */
         if (size >= STORAGE_MIN && (!m->server || (m->server->state == SERVER_LOST && !m->used))) {
@@ -131,20 +225,16 @@ struct storage *storage_new(cl_context x, size_t size)
             !host_device(x->devices, x->device_count, m->server))
                 return NULL;
         take_back(m);
-        struct storage *s = mem_zalloc(sizeof(*s));
-        if (!s || !find_room(m, whole, &at)) {
-                mem_free(s);
+        struct storage *s = take_kept(x, m, whole);
+        if (!s)
+                s = storage_make(m, whole);
+        if (!s)
                 return NULL;
-        }
-        *s = (struct storage){ .server = m->server, .offset = at.begin, .size = (size_t)whole };
-        uint64_t address;
-        if (vm_map_file(m->fd, s->offset, s->size, &address) < 0) {
-                give_back(m, s);
-                mem_free(s);
-                return NULL;
-        }
-        s->address = (void *)(uintptr_t)address;
-        s->id = client_new_id(c, OBJECT_SVM);
+        *s = (struct storage){ .id = client_new_id(c, OBJECT_SVM),
+                               .server = m->server,
+                               .offset = s->offset,
+                               .size = s->size,
+                               .address = s->address };
         m->used++;
         return s;
 }
@@ -156,13 +246,23 @@ struct storage *storage_free(struct storage *s)
         struct client *c = s->server->client;
         struct arena *m = &c->arena;
         struct session *session = server_session(s->server);
-        vm_unmap((uint64_t)(uintptr_t)s->address, s->size);
         m->used--;
+        take_back(m);
+        if (!may_wait(m, s->size))
+                unmap(s);
         list_append(&m->released, &s->link);
         s->request.done = true;
-        if (s->declared && session && request_begin(c, s->server, &s->request) == 0 &&
-            session_send(session, release, .object = s->id, .request = s->request.id) < 0)
-                request_done(c, s->request.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
+        if (s->declared && session) {
+                bool asks = request_begin(c, s->server, &s->request) == 0;
+                int r = session_send(session, release, .object = s->id,
+                                     .request = asks ? s->request.id : 0);
+                if (asks && r < 0)
+                        request_done(c, s->request.id, CL_OUT_OF_HOST_MEMORY, (struct bytes){ 0 });
+                if (!asks) { /* there is no answer, so the part is not used again */
+                        s->request.status = CL_OUT_OF_HOST_MEMORY;
+                        s->request.done = true;
+                }
+        }
         take_back(m);
         return NULL;
 }

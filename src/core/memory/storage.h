@@ -5,7 +5,8 @@
  *
  * One server of the client shares the memory. The client divides it into parts. A part is reused
  * when the server has said that nothing uses it any more, since a buffer may be released before the
- * commands that use it have run. */
+ * commands that use it have run. Up to 64 MiB of such parts keep their pages for later buffers of
+ * the same sizes; a new page costs more than to write it. */
 #ifndef SPANCL_CORE_STORAGE_H
 #define SPANCL_CORE_STORAGE_H
 
@@ -16,10 +17,10 @@ struct storage {
         struct server *server;
         uint64_t offset;        /* in the memory */
         size_t size;            /* a multiple of VM_GRANULE */
-        void *address;          /* here */
+        void *address;          /* here; NULL: it is released, and not mapped any more */
         bool declared;          /* the server knows it */
         struct request request; /* to release it */
-        struct list link;       /* client's arena.released */
+        struct list link;       /* client's arena.released or arena.kept */
 };
 
 /* All devices of all servers are known: find the server. */

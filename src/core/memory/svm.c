@@ -1,5 +1,6 @@
 #include "core/memory/svm.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -476,8 +477,10 @@ int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
                 chunk = find_chunk(x, paged, size, align, &room);
         }
         if (!chunk) {
-                /* The address of the chunk may be one that the server chose. */
-                r = chunk_new(x, size + ALIGN + align, paged, &chunk);
+                /* A chunk begins at a multiple of VM_GRANULE, wherever a server has put it. With room for another
+                 * alignment, an allocation of CL_DEVICE_MAX_MEM_ALLOC_SIZE would not fit in one of the device's. */
+                assert(align <= VM_GRANULE);
+                r = chunk_new(x, size, paged, &chunk);
                 if (r == 0 && !find_room(chunk, room_of(chunk, size), align, &room))
                         r = SP_E_NOMEM;
         }

@@ -1,16 +1,19 @@
-/* The journal of SPANCL_TRACE: the newest commands, waits and moves of memory, with what the probes of src/trace do not
- * know: names, sizes, the devices' own times. tracing.c writes it into the timeline (journal_write).
+/* The journal of SPANCL_TRACE: the newest commands that devices time, waits and moves of memory, with what the probes
+ * of src/trace do not know: sizes, the devices' own times. tracing.c writes it into the timeline (journal_write).
  *
  * The hooks of core/profile/profile.h feed it. Memory is bounded: new entries overwrite the oldest. The client's lock
  * guards it. A child of fork() keeps none. */
 #ifndef SPANCL_CORE_PROFILE_JOURNAL_H
 #define SPANCL_CORE_PROFILE_JOURNAL_H
 
+#include "core/profile/calls.h"
+#include "core/profile/names.h"
 #include "core/profile/profile.h"
 #include "trace/timeline.h"
 
-enum { JOURNAL_NAME = 64, JOURNAL_AFTER = 4 };
+enum { JOURNAL_AFTER = 4 };
 
+/* A command, as the timeline shows it. */
 struct journal_command {
         uint64_t id, queue;
         uint64_t bytes;
@@ -23,7 +26,7 @@ struct journal_command {
         uint8_t after_count;
         bool in_order, failed;
         bool by_server; /* the times are those at which the server submitted it, and noticed its end */
-        char name[JOURNAL_NAME];
+        const char *name; /* names_text, or of the entry's array */
 };
 
 struct journal_wait {
@@ -45,9 +48,10 @@ struct journal_move {
 bool journal_start(void);
 bool journal_is_kept(void);
 
-/* After the ledger's part. `name`: of the kernel, or of the kind of command. */
-void journal_command(const struct command *m, const char *name) REQUIRES(client_held);
+/* The command was sent, and its device may time it. */
+void journal_command(const struct command *m) REQUIRES(client_held);
 void journal_timed(const struct _cl_event *e) REQUIRES(client_held);
+/* The calling thread has waited; `thread` is set here. */
 void journal_wait(const struct journal_wait *w) REQUIRES(client_held);
 void journal_move(const struct _cl_mem *root, const struct share *share, const struct server *to,
                   uint64_t event) REQUIRES(client_held);
@@ -66,28 +70,16 @@ enum {
         JOURNAL_MOVES_TO = 1 << 16,
 };
 
-/* The journal, sorted for writing it; made and used with one hold of the lock. */
-struct journal_view {
-        const struct journal_command **by_id;
-        size_t count;
-};
-
-/* SP_E_NOMEM: the view is empty. */
-SP_NODISCARD int journal_view(struct journal_view *ret) REQUIRES(client_held);
-void journal_view_fini(struct journal_view *v);
-
-/* The name of the command that an event completes; NULL: it is not known. */
-const char *journal_name(const struct journal_view *v, uint64_t event) REQUIRES(client_held);
-
 /* Counts of entries that are missing in the timeline. */
 struct journal_gaps {
         uint64_t dropped; /* entries and records that were overwritten */
         uint64_t untimed; /* commands without times */
 };
 
-/* Put all of it into the timeline; adds to the gaps. */
-void journal_write(struct client *c, const struct journal_view *v, struct timeline *out,
-                   struct journal_gaps *gaps) REQUIRES(client_held);
+/* Put all of it into the timeline; adds to the gaps. `calls`: those of the timeline, sorted. SP_E_NOMEM: the commands
+ * are missing. */
+SP_NODISCARD int journal_write(struct client *c, struct calls *calls, struct timeline *out,
+                               struct journal_gaps *gaps) REQUIRES(client_held);
 
 /* For journal_write.c: how many entries there are, and entry `i` of them, the oldest first. */
 struct journal_counts {
@@ -95,7 +87,7 @@ struct journal_counts {
         uint64_t overwritten;
 };
 void journal_count(struct journal_counts *ret) REQUIRES(client_held);
-const struct journal_command *journal_command_at(size_t i) REQUIRES(client_held);
+void journal_command_at(size_t i, struct journal_command *ret) REQUIRES(client_held);
 const struct journal_wait *journal_wait_at(size_t i) REQUIRES(client_held);
 const struct journal_move *journal_move_at(size_t i) REQUIRES(client_held);
 

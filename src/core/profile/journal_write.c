@@ -9,45 +9,6 @@
 #include "core/profile/ledger.h"
 #include "core/profile/queue_rows.h"
 
-static int by_id(const void *a, const void *b)
-{
-        const struct journal_command *x = *(const struct journal_command *const *)a;
-        const struct journal_command *y = *(const struct journal_command *const *)b;
-        return (x->id > y->id) - (x->id < y->id);
-}
-
-int journal_view(struct journal_view *ret)
-{
-        struct journal_counts n;
-        journal_count(&n);
-        *ret = (struct journal_view){ 0 };
-        if (!journal_is_kept() || !n.commands)
-                return 0;
-        ret->by_id = mem_alloc(n.commands * sizeof(*ret->by_id));
-        if (!ret->by_id)
-                return SP_E_NOMEM;
-        ret->count = n.commands;
-        for (size_t i = 0; i < n.commands; i++)
-                ret->by_id[i] = journal_command_at(i);
-        qsort(ret->by_id, ret->count, sizeof(*ret->by_id), by_id);
-        return 0;
-}
-
-void journal_view_fini(struct journal_view *v)
-{
-        mem_free(v->by_id);
-        *v = (struct journal_view){ 0 };
-}
-
-const char *journal_name(const struct journal_view *v, uint64_t event)
-{
-        struct journal_command wanted = { .id = event };
-        const struct journal_command *key = &wanted, **found = NULL;
-        if (v->count)
-                found = bsearch(&key, v->by_id, v->count, sizeof(*v->by_id), by_id);
-        return found ? (*found)->name : NULL;
-}
-
 /* ---- devices -------------------------------------------------------------------------------- */
 
 static const char *name_of_server(void *user, uint32_t server) LOCK_UNCHECKED
@@ -67,7 +28,7 @@ static const char *name_of_device(void *user, uint32_t server, uint32_t device) 
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-static void put_wait(struct client *c, struct timeline *out, const struct journal_view *v,
+static void put_wait(struct client *c, struct timeline *out, const struct calls *calls,
                      const struct journal_wait *w) REQUIRES(client_held)
 {
         static const char *const kinds[PROFILE_WAITS] = {
@@ -78,7 +39,7 @@ static void put_wait(struct client *c, struct timeline *out, const struct journa
                 [PROFILE_ROOM] = "until the session has room",
                 [PROFILE_ANSWER] = "answer",
         };
-        const char *what = w->event ? journal_name(v, w->event) : NULL;
+        const char *what = w->event ? calls_name(calls, w->event) : NULL;
         timeline_slice(out, JOURNAL_CLIENT, w->thread, w->begin_ns, w->end_ns, "waited",
                        kinds[w->kind]);
         if (w->event)
@@ -190,22 +151,40 @@ static void put_moves(struct client *c, struct timeline *out, struct journal_gap
 
 /* --------------------------------------------------------------------------------------------- */
 
-void journal_write(struct client *c, const struct journal_view *v, struct timeline *out,
-                   struct journal_gaps *gaps)
+static int put_commands(struct client *c, struct calls *calls, struct timeline *out,
+                        struct journal_gaps *gaps, size_t count) REQUIRES(client_held)
+{
+        int r = 0;
+        struct journal_command *commands = mem_alloc((count + 1) * sizeof(*commands));
+        const struct journal_command **all = mem_alloc((count + 1) * sizeof(*all));
+        if (commands && all) {
+                for (size_t i = 0; i < count; i++) {
+                        journal_command_at(i, &commands[i]);
+                        calls_journaled(calls, commands[i].id);
+                        all[i] = &commands[i];
+                }
+                queue_rows_put(out, gaps, all, count,
+                               &(struct queue_rows_names){ name_of_server, name_of_device, c });
+        } else {
+                r = SP_E_NOMEM;
+        }
+        mem_free(all);
+        mem_free(commands);
+        return r;
+}
+
+int journal_write(struct client *c, struct calls *calls, struct timeline *out,
+                  struct journal_gaps *gaps)
 {
         struct journal_counts n;
         journal_count(&n);
         if (!journal_is_kept())
-                return;
+                return 0;
         gaps->dropped += n.overwritten;
         for (size_t i = 0; i < n.waits; i++)
-                put_wait(c, out, v, journal_wait_at(i));
-        const struct journal_command **all =
-                v->count ? mem_dup(v->by_id, v->count * sizeof(*all)) : NULL;
-        if (all) {
-                queue_rows_put(out, gaps, all, v->count,
-                               &(struct queue_rows_names){ name_of_server, name_of_device, c });
-                mem_free(all);
-        }
+                put_wait(c, out, calls, journal_wait_at(i));
+        int r = put_commands(c, calls, out, gaps, n.commands);
+        gaps->untimed += calls_count_others(calls);
         put_moves(c, out, gaps, n.moves);
+        return r;
 }

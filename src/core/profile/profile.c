@@ -6,14 +6,12 @@
 #include "config/variables.h"
 #include "core/command/command.h"
 #include "core/command/enqueue.h"
-#include "core/command/khr_command_buffer.h"
 #include "core/command/queue.h"
 #include "core/link/server.h"
 #include "core/memory/placement.h"
 #include "core/profile/journal.h"
 #include "core/profile/ledger.h"
 #include "os/clock.h"
-#include "os/thread.h"
 
 enum {
         TIMED_FIRST = 16, /* launches of a kernel */
@@ -178,7 +176,6 @@ void profile_wait_was(enum profile_wait kind, const struct server *s, const stru
                 return;
         journal_wait(&(struct journal_wait){ .begin_ns = last.begin_ns,
                                              .end_ns = last.begin_ns + last.ns,
-                                             .thread = thread_number(),
                                              .event = e ? e->id : 0,
                                              .bytes = bytes,
                                              .server = s ? s->index : CLIENT_SERVERS_MAX,
@@ -211,62 +208,20 @@ void profile_wait_was(enum profile_wait kind, const struct server *s, const stru
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-static const char *name_of(cl_command_type type)
-{
-        switch (type) {
-        case CL_COMMAND_READ_BUFFER:
-        case CL_COMMAND_READ_BUFFER_RECT:
-                return "read buffer";
-        case CL_COMMAND_WRITE_BUFFER:
-        case CL_COMMAND_WRITE_BUFFER_RECT:
-                return "write buffer";
-        case CL_COMMAND_COPY_BUFFER:
-        case CL_COMMAND_COPY_BUFFER_RECT:
-                return "copy buffer";
-        case CL_COMMAND_FILL_BUFFER:
-                return "fill buffer";
-        case CL_COMMAND_MAP_BUFFER:
-        case CL_COMMAND_MAP_IMAGE:
-                return "map";
-        case CL_COMMAND_UNMAP_MEM_OBJECT:
-                return "unmap";
-        case CL_COMMAND_READ_IMAGE:
-                return "read image";
-        case CL_COMMAND_WRITE_IMAGE:
-                return "write image";
-        case CL_COMMAND_COPY_IMAGE:
-        case CL_COMMAND_COPY_IMAGE_TO_BUFFER:
-        case CL_COMMAND_COPY_BUFFER_TO_IMAGE:
-                return "copy image";
-        case CL_COMMAND_FILL_IMAGE:
-                return "fill image";
-        case CL_COMMAND_SVM_MEMCPY:
-                return "copy SVM";
-        case CL_COMMAND_SVM_MEMFILL:
-                return "fill SVM";
-        case CL_COMMAND_SVM_MAP:
-                return "map SVM";
-        case CL_COMMAND_SVM_UNMAP:
-                return "unmap SVM";
-        case CL_COMMAND_MIGRATE_MEM_OBJECTS:
-        case CL_COMMAND_SVM_MIGRATE_MEM:
-                return "migrate";
-        case CL_COMMAND_MARKER:
-        case CL_COMMAND_BARRIER:
-                return "marker, barrier";
-        case CL_COMMAND_COMMAND_BUFFER_KHR:
-                return "command buffer";
-        default:
-                return "other commands";
-        }
-}
-
 void profile_begin(struct command *m)
 {
-        /* Only the ledger needs the time, and a reading of the clock is dear. */
-        m->profile =
-                (struct profile_command){ .begin_ns = journal_only ? 1 : client_now_ns(m->client),
-                                          .waited_ns = waited_ns };
+        struct profile_command *p = &m->profile;
+        if (!journal_only) {
+                *p = (struct profile_command){ .begin_ns = client_now_ns(m->client),
+                                               .waited_ns = waited_ns };
+                return;
+        }
+        p->bytes = 0;
+        /* Only the ledger needs the time, and a reading of the clock is dear. The journal has only what may be timed. */
+        if (!profile_timing && !(m->queue->properties & CL_QUEUE_PROFILING_ENABLE))
+                return;
+        p->begin_ns = 1;
+        p->kernel = NULL;
 }
 
 bool profile_times_all(void)
@@ -274,19 +229,26 @@ bool profile_times_all(void)
         return profile_timing && journal_is_kept();
 }
 
-bool profile_times(const struct server *s, const char *kernel)
+bool profile_launch(struct command *m, struct kernel_info *k, cl_uint dims, const size_t *global,
+                    const size_t *local)
 {
+        struct profile_command *p = &m->profile;
+        p->kernel = k;
+        p->global = global;
+        p->local = local;
+        p->dims = dims;
         if (journal_is_kept())
                 return profile_timing;
-        uint64_t count = row_of(s, kernel, true)->count;
+        uint64_t count = row_of(m->server, k->name, true)->count;
         return count < TIMED_FIRST || count % TIMED_EACH == 0;
 }
 
 static void count(struct command *m) REQUIRES(client_held)
 {
         struct profile_command *p = &m->profile;
-        struct ledger_row *r = p->kernel ? row_of(m->server, p->kernel, true)
-                                         : row_of(m->server, name_of(m->enqueue->type), false);
+        struct ledger_row *r =
+                p->kernel ? row_of(m->server, p->kernel->name, true)
+                          : row_of(m->server, names_text(names_of_kind(m->enqueue->type)), false);
         r->count++;
         r->bytes += p->bytes;
         profile_ledger.awaited[m->server->index]++;
@@ -299,12 +261,13 @@ static void count(struct command *m) REQUIRES(client_held)
 
 void profile_sent(struct command *m)
 {
-        const struct profile_command *p = &m->profile;
         if (!journal_only)
                 count(m);
-        journal_command(m, p->kernel ? p->kernel : name_of(m->enqueue->type));
-        if (m->event &&
-            m->event->end_ns) /* it completed while the call waited for its bytes to go */
+        if (!m->event)
+                return;
+        if (journal_is_kept())
+                journal_command(m);
+        if (m->event->end_ns) /* it completed while the call waited for its bytes to go */
                 profile_timed(m->event);
 }
 

@@ -13,6 +13,7 @@
 #include "core/client.h"
 
 struct command;
+struct kernel_info;
 struct server;
 struct share;
 
@@ -66,7 +67,7 @@ PROFILE_COLD void profile_wait_was(enum profile_wait kind, const struct server *
 /* The ledger's part of struct command: a command on its way. */
 struct profile_command {
         uint64_t begin_ns, waited_ns; /* at its begin */
-        const char *kernel;           /* its name; NULL: it is no launch */
+        struct kernel_info *kernel;   /* NULL: it is no launch */
         const size_t *global, *local; /* of a launch; NULL: none; borrowed until it was sent */
         unsigned dims;
         uint64_t bytes;
@@ -83,14 +84,14 @@ static inline bool profile_counts(const struct profile_command *p)
 PROFILE_COLD bool profile_times_all(void);
 
 PROFILE_COLD void profile_begin(struct command *m);
+/* It launches a kernel. Returns true if the launch is to be timed though the program does not ask for it: all of them,
+ * or the first ones of each kernel, and then some. */
+PROFILE_COLD bool profile_launch(struct command *m, struct kernel_info *k, cl_uint dims,
+                                 const size_t *global, const size_t *local) REQUIRES(client_held);
 /* It was sent; before it is waited for. */
 PROFILE_COLD void profile_sent(struct command *m) REQUIRES(client_held);
 /* Its call ends. */
 PROFILE_COLD void profile_end(struct command *m) REQUIRES(client_held);
-
-/* Return true if this launch is to be timed though the program does not ask for it: the first ones of each kernel, and
- * then some. */
-PROFILE_COLD bool profile_times(const struct server *s, const char *kernel) REQUIRES(client_held);
 
 /* The times of the event have come. */
 PROFILE_COLD void profile_timed(const struct _cl_event *e) REQUIRES(client_held);

@@ -100,6 +100,7 @@ void trace_server_put(struct timeline *out, struct trace_server *s, struct bytes
 struct commands {
         const struct trace_server *server;
         struct journal_command *all;
+        char (*names)[NAMES_LENGTH]; /* of them */
         size_t count;
         char devices[TRACE_SERVER_DEVICES][TRACE_SERVER_NAME];
         size_t device_count;
@@ -119,7 +120,8 @@ static const char *device_of(void *user, uint32_t server, uint32_t device)
 }
 
 /* False: the command is not to be shown. */
-static bool take_command(struct trace_server *s, struct bytes block, struct journal_command *ret)
+static bool take_command(struct trace_server *s, struct bytes block, char name[NAMES_LENGTH],
+                         struct journal_command *ret)
 {
         const size_t head = INFO_TRACE_COMMAND_FIELDS * sizeof(uint64_t);
         uint64_t f[INFO_TRACE_COMMAND_FIELDS];
@@ -150,7 +152,8 @@ static bool take_command(struct trace_server *s, struct bytes block, struct jour
                 ret->global[i] = f[INFO_TRACE_COMMAND_GLOBAL + i];
                 ret->local[i] = f[INFO_TRACE_COMMAND_LOCAL + i];
         }
-        copy_text(bytes_of(p + head, block.size - head), ret->name, sizeof(ret->name));
+        copy_text(bytes_of(p + head, block.size - head), name, NAMES_LENGTH);
+        ret->name = name;
         if (ret->start_ns < s->begin_ns || ret->end_ns > s->end_ns || ret->end_ns < ret->start_ns) {
                 s->gaps.dropped += !is_older(s, ret->start_ns);
                 return false;
@@ -169,7 +172,7 @@ static void take_entry(struct trace_server *s, struct commands *c, const struct 
         case INFO_TRACE_COMMAND:
                 if (c->count == TRACE_SERVER_COMMANDS)
                         s->gaps.dropped++;
-                else if (take_command(s, e->value, &c->all[c->count]))
+                else if (take_command(s, e->value, c->names[c->count], &c->all[c->count]))
                         c->count++;
                 break;
         default:
@@ -196,10 +199,12 @@ void trace_server_put_commands(struct timeline *out, struct trace_server *s, str
         uint64_t untimed = info_u64(info, INFO_TRACE_UNTIMED, 0);
         s->gaps.dropped += lost < UINT32_MAX ? lost : UINT32_MAX;
         s->gaps.untimed += untimed < UINT32_MAX ? untimed : UINT32_MAX;
-        if (c)
+        if (c) {
                 c->all = mem_alloc((count + 1) * sizeof(*c->all));
+                c->names = mem_alloc((count + 1) * sizeof(*c->names));
+        }
         const struct journal_command **order = mem_alloc((count + 1) * sizeof(*order));
-        if (!c || !c->all || !order) {
+        if (!c || !c->all || !c->names || !order) {
                 s->gaps.dropped += count;
         } else {
                 c->server = s;
@@ -211,7 +216,9 @@ void trace_server_put_commands(struct timeline *out, struct trace_server *s, str
                                &(struct queue_rows_names){ server_of, device_of, c });
         }
         mem_free(order);
-        if (c)
+        if (c) {
                 mem_free(c->all);
+                mem_free(c->names);
+        }
         mem_free(c);
 }

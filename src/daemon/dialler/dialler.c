@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "daemon/control.h"
 #include "daemon/dialler/reach.h"
 #include "os/clock.h"
@@ -30,6 +31,8 @@ enum {
         CALLERS_MORE = 64,
         OURS = 2, /* the dialler's own entries, first in the poll array */
 };
+
+#define EACH_NS (1000000000ull / PER_S) /* between two requests */
 
 /* A session's worker. */
 struct caller {
@@ -131,8 +134,7 @@ static void caller_new(struct dialler *d, int socket)
 /* Return true if one more request is within the rate now; else *ret_ns is when it will be. */
 static bool is_due(const struct caller *c, uint64_t now, uint64_t *ret_ns)
 {
-        const uint64_t each_ns = 1000000000ull / PER_S;
-        *ret_ns = c->due_ns > BURST * each_ns ? c->due_ns - BURST * each_ns : 0;
+        *ret_ns = pace_next_ns(c->due_ns, BURST * EACH_NS);
         return *ret_ns <= now;
 }
 
@@ -161,7 +163,7 @@ static bool caller_receive(struct dialler *d, struct caller *c)
                 mem_free(j);
                 return false;
         }
-        c->due_ns = (c->due_ns < now ? now : c->due_ns) + 1000000000ull / PER_S;
+        c->due_ns = pace_after(c->due_ns, EACH_NS, now);
         j->dialler = d;
         j->caller = c;
         lock_take(&d->lock);

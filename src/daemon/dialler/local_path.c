@@ -1,6 +1,6 @@
 #include "daemon/dialler/local_path.h"
 
-#include "daemon/linux/scratch.h"
+#include "daemon/system/scratch.h"
 #include "os/file.h"
 #include "os/net/socket.h"
 #include "os/process/process.h"

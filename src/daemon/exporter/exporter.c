@@ -9,7 +9,7 @@
 #include "daemon/control.h"
 #include "daemon/exporter/http.h"
 #include "daemon/exporter/metrics.h"
-#include "daemon/linux/rights.h"
+#include "daemon/system/rights.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/net/socket.h"

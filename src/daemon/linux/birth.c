@@ -1,4 +1,4 @@
-#include "daemon/linux/birth.h"
+#include "daemon/system/birth.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "daemon/control.h"
 #include "os/text_file.h"
 #include "sandbox/namespaces.h"
+
+#define LOG "worker"
 
 /* Find the numbers of this process and its parent as the supervisor sees them. In a new PID
  * namespace getpid(2) returns other numbers. But the /proc that is still mounted is the
@@ -31,14 +34,23 @@ static bool look_up(pid_t *ret_self, pid_t *ret_parent)
         return true;
 }
 
-/* Wait until the intermediate process has ended. False: the supervisor is gone. */
-static bool is_adopted(pid_t supervisor, pid_t *ret_self)
+/* Wait until the intermediate process has ended. False: the supervisor is gone, or another process
+ * has adopted this one, which the supervisor could not wait for. */
+static bool is_adopted(pid_t supervisor, pid_t between, pid_t *ret_self)
 {
         pid_t parent;
         while (look_up(ret_self, &parent)) {
                 struct pollfd p = { .fd = CONTROL_FD };
                 if (parent == supervisor)
                         return true;
+                if (parent != between) {
+                        log_error(
+                                LOG,
+                                "a session can't begin: the process numbered %d has adopted it instead "
+                                "of the server; PR_SET_CHILD_SUBREAPER must work here",
+                                (int)parent);
+                        return false;
+                }
                 if (poll(&p, 1, 1) > 0)
                         return false;
         }
@@ -48,12 +60,12 @@ static bool is_adopted(pid_t supervisor, pid_t *ret_self)
 bool birth(const struct config_options *o, pid_t supervisor)
 {
         char text[48];
-        pid_t self;
+        pid_t self, between = getpid();
         int error = namespaces_leave(o);
         pid_t pid = error < 0 ? -1 : fork();
         if (pid)
                 _exit(pid < 0);
-        if (!is_adopted(supervisor, &self))
+        if (!is_adopted(supervisor, between, &self))
                 return false;
         int shown = namespaces_enter(self);
         snprintf(text, sizeof(text), "%d %d", (int)self, error ? error : shown);

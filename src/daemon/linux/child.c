@@ -1,4 +1,4 @@
-#include "daemon/linux/child.h"
+#include "daemon/system/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

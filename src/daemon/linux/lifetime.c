@@ -1,10 +1,13 @@
-#include "daemon/linux/lifetime.h"
+#include "daemon/system/lifetime.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "daemon/control.h"
 #include "daemon/worker/worker.h"
+#include "os/net/socket.h"
+#include "os/process/process.h"
 
 enum { ORPHAN_SECONDS = 5 }; /* to clean up after the supervisor died */
 
@@ -36,4 +39,17 @@ void lifetime_of_supervisor(void)
 void lifetime_limit(unsigned seconds)
 {
         alarm(seconds);
+}
+
+int lifetime_end(int status)
+{
+        return status;
+}
+
+void lifetime_give_up(int status)
+{
+        uint64_t end = process_files_max();
+        for (int fd = CONTROL_FD + 1; (uint64_t)fd < end; fd++)
+                socket_shut(fd);
+        process_exit(status);
 }

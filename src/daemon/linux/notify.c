@@ -1,4 +1,4 @@
-#include "daemon/linux/notify.h"
+#include "daemon/system/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "daemon/linux/orphans.h"
+#include "daemon/system/orphans.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static bool is_ours(const struct supervisor *s, pid_t pid)
 {
         if (pid == s->spawner.zygote_pid || pid == s->janitor.pid || pid == s->dialler.pid ||
             pid == s->meter.process.pid || pid == s->exporter.process.pid ||
-            pid == s->sensors.process.pid || pid == s->streams.pid)
+            pid == s->sensors.process.pid || pid == s->streams.pid || pid == s->allocator.pid)
                 return true;
         for (size_t i = 0; i < ADVERTISERS; i++) {
                 if (s->advertisers[i].process.pid == pid)

@@ -1,4 +1,4 @@
-#include "daemon/linux/powercap.h"
+#include "daemon/system/powercap.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "daemon/linux/refusals.h"
+#include "daemon/system/refusals.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,4 @@
-#include "daemon/linux/rights.h"
+#include "daemon/system/rights.h"
 
 #include <grp.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-#include "daemon/linux/sandbox_test.h"
+#include "daemon/system/sandbox_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/linux/usage.h"
 #include "daemon/linux/victims.h"
+#include "daemon/system/usage.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
 #include "sandbox/attacks/attack.h"
@@ -34,6 +34,7 @@
 enum {
         HANG_S = 60,       /* an attack takes less */
         MEASURE_MS = 1000, /* between measurements of its processes, as by a server's meter */
+        SCAN_MS = 30000,   /* of one: a slow host looks at thousands of processes for seconds */
         BUSY = 0,          /* no outcome yet: the process ended in the attack */
         FAILED = -1,       /* the sandbox could not be set up */
 };
@@ -161,7 +162,7 @@ static bool has_too_many(const struct config_options *o, pid_t pid)
                 .folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC),
                 .pid = pid,
                 .tasks_max = limits_task_count(o),
-                .deadline_ns = clock_now_ns() + MEASURE_MS * 1000000ull,
+                .deadline_ns = clock_now_ns() + SCAN_MS * 1000000ull,
         };
         if (p.folder < 0)
                 return false;

@@ -1,4 +1,4 @@
-#include "daemon/linux/scratch.h"
+#include "daemon/system/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/tree.h"
 
 #define PREFIX "spancld."
 

@@ -1,4 +1,4 @@
-#include "daemon/linux/spawn.h"
+#include "daemon/system/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/linux/scratch.h"
+#include "daemon/system/scratch.h"
 #include "os/clock.h"
 #include "transport/keys.h"
 
@@ -86,24 +86,11 @@ static int run(const char *path, char *const *argv, int input, int control, int 
         return r ? SP_E_LIMIT : 0;
 }
 
-int run_self(const struct spawner *s, char *const *first, char *const *last, int control, int log,
-             pid_t *ret_pid)
+/* The supervisor moves a worker into its group when the worker has sent its number. */
+int run_own(char *const *argv, unsigned group, int control, int log, pid_t *ret_pid)
 {
-        char **argv = mem_alloc(((size_t)s->argc + 6) * sizeof(*argv));
-        if (!argv)
-                return SP_E_NOMEM;
-        int n = 0;
-        argv[n++] = s->argv[0];
-        while (*first)
-                argv[n++] = *first++;
-        for (int i = 1; i < s->argc; i++)
-                argv[n++] = s->argv[i];
-        while (*last)
-                argv[n++] = *last++;
-        argv[n] = NULL;
-        int r = run("/proc/self/exe", argv, -1, control, log, ret_pid);
-        mem_free(argv);
-        return r;
+        (void)group;
+        return run("/proc/self/exe", argv, -1, control, log, ret_pid);
 }
 
 int run_program(const char *path, char *const *argv, int input, int log, pid_t *ret_pid)
@@ -130,8 +117,8 @@ void spawner_init(struct spawner *s, const struct config_options *o, int argc, c
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
                 return;
         if (child_log_open(&s->log, &s->log_budget, &log) == 0) {
-                s->loading = !run_self(s, (char *[]){ zygote, NULL }, (char *[]){ NULL }, pair[1],
-                                       log, &s->zygote_pid);
+                s->loading = !run_self(s, (char *[]){ zygote, NULL }, (char *[]){ NULL }, 0,
+                                       pair[1], log, &s->zygote_pid);
                 close(log);
         }
         close(pair[1]);
@@ -171,9 +158,10 @@ bool spawner_receive(struct spawner *s)
 }
 
 int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices, const char *owner,
-                 int control, int log)
+                 unsigned group, int control, int log, pid_t *ret_pid)
 {
         pid_t between;
+        *ret_pid = 0;
         size_t n = strlen(scratch_dir) + strlen(devices) + strlen(owner) + 3;
         char text[CONTROL_MAX];
         if (s->zygote >= 0 && n <= sizeof(text)) {
@@ -188,5 +176,5 @@ int spawn_worker(struct spawner *s, const char *scratch_dir, const char *devices
                                 NULL };
         /* If an option comes twice, the last one counts. */
         char *const last[] = { *devices ? option : NULL, (char *)(uintptr_t)devices, NULL };
-        return run_self(s, first, last, control, log, &between);
+        return run_self(s, first, last, group, control, log, &between);
 }

@@ -1,4 +1,4 @@
-#include "daemon/linux/time_slice.h"
+#include "daemon/system/time_slice.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "daemon/linux/tree.h"
+#include "daemon/system/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

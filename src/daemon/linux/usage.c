@@ -1,4 +1,4 @@
-#include "daemon/linux/usage.h"
+#include "daemon/system/usage.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/tree.h"
 #include "daemon/worker/worker.h"
 #include "sandbox/user.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "config/options.h"
-#include "daemon/linux/scratch.h"
+#include "daemon/system/scratch.h"
 
 struct victims {
         char folder[64];

@@ -1,4 +1,4 @@
-#include "daemon/linux/zygote.h"
+#include "daemon/system/zygote.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/log.h"
 #include "daemon/control.h"
-#include "daemon/linux/birth.h"
+#include "daemon/system/birth.h"
 #include "daemon/worker/worker.h"
 
 #define LOG "zygote"

@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/linux/powercap.h"
-#include "daemon/linux/rights.h"
+#include "daemon/system/powercap.h"
+#include "daemon/system/rights.h"
 #include "os/poll.h"
 #include "os/process/library.h"
 #include "os/process/process.h"

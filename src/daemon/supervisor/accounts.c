@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "daemon/client_limits.h"
 #include "daemon/control.h"
-#include "daemon/linux/time_slice.h"
-#include "daemon/linux/usage.h"
 #include "daemon/supervisor/health.h"
 #include "daemon/supervisor/workers.h"
+#include "daemon/system/time_slice.h"
+#include "daemon/system/usage.h"
 #include "engine/account.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -361,6 +361,13 @@ int accounts_begin(struct supervisor *s, struct worker *w, const struct gate_gra
         return 0;
 }
 
+bool accounts_limit_memory(const struct supervisor *s, const struct worker *w)
+{
+        const struct client_account *a = w->use.account;
+        return config_option_number(s->options, CONFIG_session_buffers) ||
+               (a && (a->limits.memory_bytes || a->limits.device_count));
+}
+
 void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client)
 {
         char was[GATE_WHO_MAX];
@@ -402,7 +409,8 @@ static uint64_t least_ns(struct supervisor *s, const struct client_account *a)
                 charge(&w->use, cpu_now_ns(s, w));
                 sum += w->use.cpu_ns;
         }
-        unsigned cores = thread_cores();
+        /* Also with a quota of CPU time, which a program may use up on all cores in a part of its period. */
+        unsigned cores = thread_cores_at_once();
         return sum / (cores ? cores : 1);
 }
 

@@ -24,6 +24,9 @@ void accounts_rekeyed(struct supervisor *s, const struct gate_grant *client);
  * that it has waited for; 0: not known. Without a session it does nothing. */
 void accounts_end(struct supervisor *s, struct worker *w, uint64_t cpu_ns);
 
+/* Return true if device memory of the worker's session, or of its client, is limited. */
+bool accounts_limit_memory(const struct supervisor *s, const struct worker *w);
+
 /* Look at the device time of all clients, and let kernels of clients wait or go on. */
 void accounts_check(struct supervisor *s, uint64_t now_ns);
 /* The next such time; UINT64_MAX: none. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/pace.h"
 #include "daemon/supervisor/energy.h"
 #include "daemon/supervisor/report.h"
 #include "os/clock.h"
@@ -14,9 +15,9 @@ enum { REFUSED_EACH_MS = 1000, REFUSED_BURST = 10 };
 void audit_refused(struct supervisor *s, const struct pending *v, int status, const char *why)
 {
         char from[ADDRESS_MAX] = "an unknown address";
-        uint64_t now = clock_now_ns(), due = s->counts.warn_due_ns;
+        uint64_t now = clock_now_ns();
+        uint64_t due = pace_after(s->counts.warn_due_ns, REFUSED_EACH_MS * MS, now);
         report_refused(s, status);
-        due = (due < now ? now : due) + REFUSED_EACH_MS * MS;
         if (due > now + REFUSED_BURST * REFUSED_EACH_MS * MS) {
                 s->counts.unwarned++;
                 return;

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/pace.h"
 #include "os/file.h"
 #include "os/net/socket.h"
 #include "os/passing.h"
@@ -23,6 +24,11 @@ int child_log_open(struct child_log *l, struct child_log_budget *all, int *ret_e
         int pair[2];
         if (!socket_pair_streams(pair))
                 return SP_E_LIMIT;
+        if (!file_never_wait(pair[0])) { /* the supervisor must not wait for the process's end */
+                (void)file_close(pair[0]);
+                (void)file_close(pair[1]);
+                return SP_E_LIMIT;
+        }
         *l = (struct child_log){ .fd = pair[0], .all = all };
         socket_end_sending(pair[0]);
         passing_refuse(pair[0]);
@@ -63,8 +69,7 @@ static size_t escape(struct bytes text, char *out)
 static bool may_spend(struct child_log_budget *b, uint64_t bytes, uint64_t rate, uint64_t burst,
                       uint64_t now_ns, bool take)
 {
-        uint64_t due = b->due_ns < now_ns ? now_ns : b->due_ns;
-        due += bytes * second_ns / rate;
+        uint64_t due = pace_after(b->due_ns, bytes * second_ns / rate, now_ns);
         if (due > now_ns + burst * second_ns / rate)
                 return false;
         if (take)

@@ -18,7 +18,7 @@ enum {
         READING_MS = 2000, /* for the sensors' readings */
         LATE_MS = 3000,    /* for the answers of workers that are busy, also with other queries */
         LINE_MS = 4000,    /* for the last readings of a session */
-        WORD = sizeof(uint64_t),
+        WORD_SIZE = sizeof(uint64_t),
         CPU = 0, /* the meter of all processors; behind it those of other devices */
 };
 
@@ -241,8 +241,8 @@ static void ask(struct supervisor *s, const struct worker *w)
         struct energy_session *e = w->use.energy;
         if (e->asked)
                 return;
-        uint8_t data[(1 + 2 * HEALTH_DEVICES) * WORD];
-        size_t n = WORD;
+        uint8_t data[(1 + 2 * HEALTH_DEVICES) * WORD_SIZE];
+        size_t n = WORD_SIZE;
         bytes_put_u64(data, s->energy.sample);
         for (size_t i = 0; i < s->health.count; i++) {
                 unsigned number = s->health.devices[i].number;
@@ -253,8 +253,8 @@ static void ask(struct supervisor *s, const struct worker *w)
                         if (e->uses[k].number == number)
                                 energy = e->uses[k].energy_uj;
                 bytes_put_u64(data + n, number);
-                bytes_put_u64(data + n + WORD, energy);
-                n += 2 * WORD;
+                bytes_put_u64(data + n + WORD_SIZE, energy);
+                n += 2 * WORD_SIZE;
         }
         if (control_send(w->control, CONTROL_USE, bytes_of(data, n), -1) == 0)
                 e->asked = s->energy.sample;
@@ -363,11 +363,11 @@ static struct energy_use *use_of(const struct supervisor *s, struct energy_sessi
 void energy_receive(struct supervisor *s, struct worker *w, const struct control *c)
 {
         struct energy_session *e = w->use.energy;
-        if (!e || c->size < WORD || e->last_sample)
+        if (!e || c->size < WORD_SIZE || e->last_sample)
                 return;
-        for (size_t at = WORD; at + 2 * WORD <= c->size; at += 2 * WORD) {
+        for (size_t at = WORD_SIZE; at + 2 * WORD_SIZE <= c->size; at += 2 * WORD_SIZE) {
                 struct energy_use *u = use_of(s, e, bytes_get_u64(c->data + at));
-                uint64_t busy = bytes_get_u64(c->data + at + WORD);
+                uint64_t busy = bytes_get_u64(c->data + at + WORD_SIZE);
                 if (u && busy > u->busy_ns)
                         u->busy_ns = busy;
         }

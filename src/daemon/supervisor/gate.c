@@ -17,6 +17,7 @@
 #include "os/process/process.h"
 #include "os/random.h"
 #include "transport/address.h"
+#include "transport/nano_key.h"
 
 #define LOG "gate"
 
@@ -129,9 +130,9 @@ static bool find_secret(void *user, struct crypto_psk *psk)
         char text[KEYS_TEXT_MAX];
         if (!strcmp(psk->name, KEYS_PSK_PAIR))
                 return find_code(g, psk->secret);
-        if (strcmp(psk->name, KEYS_PSK_TOKEN) != 0)
-                return false;
-        int r = keys_token(tls_crypto(text), g->folder, psk, text);
+        int r = !strcmp(psk->name, KEYS_PSK_TOKEN)
+                        ? keys_token(tls_crypto(text), g->folder, psk, text)
+                        : nano_key_find(g->folder, psk, text);
         if (r < 0 && r != SP_E_NOENT)
                 log_error(LOG, "%s", text);
         return !r;
@@ -507,6 +508,71 @@ int gate_show_code(const struct config_options *o)
                "The code serves one client. It is kept in %s.\n",
                KEYS_PAIRING_S / 60, code, folder);
         return 0;
+}
+
+/* Put a new device and its key into the lists of the folder. */
+static int add_nano(const struct gate *g, struct keys_entry *e, const uint8_t key[CRYPTO_SECRET],
+                    char text[KEYS_TEXT_MAX])
+{
+        /* keys_lock wants the folder, which may not be there yet. */
+        int r = keys_write(g->folder, NANO_KEYS, "", true, text);
+        int lock = !r || r == SP_E_BUSY ? keys_lock(g->folder, text) : r;
+        if (lock < 0)
+                return lock;
+        r = nano_key_put(g->folder, key, e->fingerprint, text);
+        if (!r)
+                r = enlist(g, e, text);
+        if (r < 0) {
+                char ignored[KEYS_TEXT_MAX];
+                (void)!keys_drop(g->folder, NANO_KEYS, e->fingerprint, ignored);
+        }
+        (void)file_close(lock);
+        return r;
+}
+
+/* Print the key of a new client. False: standard output does not take it. */
+static bool print_key(const uint8_t key[CRYPTO_SECRET])
+{
+        char hex[KEYS_HEX + 1];
+        keys_hex(key, hex);
+        bool ok = printf("%s\n", hex) > 0 && !fflush(stdout);
+        explicit_bzero(hex, sizeof(hex));
+        return ok;
+}
+
+int gate_nano(const struct config_options *o, const char *name)
+{
+        struct gate g = { .options = o };
+        char text[KEYS_TEXT_MAX] = "there is no folder for keys: use --keys";
+        uint8_t key[CRYPTO_SECRET] = { 0 };
+        struct keys_entry e = { 0 };
+        if (!keys_is_name(name)) {
+                fprintf(stderr, "spancld: %s\n",
+                        *name ? "this is not a name for a device: it has a blank, or is too long"
+                              : "--nano needs a name for the device");
+                return 2;
+        }
+        snprintf(e.name, sizeof(e.name), "%s", name);
+        const struct crypto_ops *crypto = tls_crypto(text);
+        int r = crypto ? gate_folder(o, g.folder) : SP_E_UNSUPP;
+        if (!r && (r = nano_key_new(crypto, key, e.fingerprint)) < 0)
+                snprintf(text, sizeof(text), "no key can be made: %s", status_text(r));
+        if (!r)
+                r = add_nano(&g, &e, key, text);
+        bool shown = !r && print_key(key);
+        explicit_bzero(key, sizeof(key));
+        if (r < 0)
+                fprintf(stderr, "spancld: %s\n", text);
+        else if (!shown)
+                fprintf(stderr,
+                        "spancld: the key can't be printed; remove the device: spancld clients remove %s\n",
+                        e.name);
+        else
+                fprintf(stderr,
+                        "This is the key of %s, which is a client of this server now (spancl_nano_tls).\n"
+                        "Nothing shows it again. It is kept in %s.\n",
+                        e.name, g.folder);
+        return !shown;
 }
 
 int gate_rotate(const struct config_options *o)

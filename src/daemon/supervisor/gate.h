@@ -107,6 +107,9 @@ SP_NODISCARD int gate_folder(const struct config_options *o, char ret[KEYS_PATH_
 
 /* Run "spancld pair": show a code, or with --rotate make a new key. Return the exit status. */
 int gate_show_code(const struct config_options *o);
+/* Run "spancld pair --nano NAME": make the key of a device with the nano client, enter the device into the list of
+ * clients, and print the key. Return the exit status. */
+int gate_nano(const struct config_options *o, const char *name);
 int gate_rotate(const struct config_options *o);
 
 #endif

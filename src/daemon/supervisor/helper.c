@@ -29,7 +29,7 @@ static int run(struct supervisor *s, struct helper *h, const char *path, char *c
         int r = h->shares_log ? 0 : child_log_open(&h->log, &s->spawner.log_budget, &log);
         if (!r)
                 r = path ? run_program(path, arguments, other_end, log, &h->pid)
-                         : run_self(&s->spawner, arguments, (char *[]){ NULL }, other_end, log,
+                         : run_self(&s->spawner, arguments, (char *[]){ NULL }, 0, other_end, log,
                                     &h->pid);
         if (log != FILE_STDERR)
                 (void)file_close(log);

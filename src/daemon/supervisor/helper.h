@@ -1,5 +1,6 @@
-/* A helper process of the supervisor: the dialler, the meter, the exporter, the sensors, or one of the programs that
- * publish the server. One of each runs at a time, and another one is started after its end. Owner: the supervisor. */
+/* A helper process of the supervisor: the dialler, media-io, the allocator, the meter, the exporter, the sensors, or
+ * one of the programs that publish the server. One of each runs at a time, and another one is started after its end.
+ * Owner: the supervisor. */
 #ifndef SPANCL_DAEMON_HELPER_H
 #define SPANCL_DAEMON_HELPER_H
 
@@ -17,7 +18,7 @@ struct helper {
         int control;       /* its CONTROL_FD's other end, or that of its standard input; -1: none */
         pid_t pid;         /* 0: none */
         uint64_t again_ns; /* when to start one; UINT64_MAX: not by itself */
-        uint64_t begun_ns; /* when it was started; only of media-io, whose pauses grow */
+        uint64_t begun_ns; /* when it was started; only of helpers whose pauses grow */
         unsigned pause_ms; /* the last one */
 };
 

@@ -6,6 +6,7 @@
 #include "base/installed.h"
 #include "base/log.h"
 #include "daemon/control.h"
+#include "daemon/supervisor/accounts.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/net/socket.h"
@@ -29,14 +30,26 @@ static void join(struct worker *w, const struct helper *h, enum control_kind kin
                 log_warn(LOG, "out of descriptors: a session gets no socket with the %s", h->name);
                 return;
         }
-        /* Neither the helper nor the supervisor takes descriptors from a worker. */
+        /* Neither the helper nor the supervisor takes descriptors from a worker. The helper gets its end last: on
+         * Windows a process can send descriptors only to one that had the other end before. */
         passing_refuse(pair[0]);
-        if (control_send(h->control, kind, nothing, pair[0]) < 0 ||
-            control_send(w->control, kind, nothing, pair[1]) < 0)
+        if (control_send(w->control, kind, nothing, pair[1]) < 0 ||
+            control_send(h->control, kind, nothing, pair[0]) < 0)
                 log_warn(LOG, "a session gets no socket with the %s", h->name);
         (void)file_close(pair[0]);
         (void)file_close(pair[1]);
 }
+
+/* After how many ms a helper starts again: soon, but less often while it does not live long. */
+static unsigned pause_of(struct helper *h)
+{
+        bool lived = clock_now_ns() - h->begun_ns > STEADY_S * 1000000000ull;
+        h->pause_ms = lived || !h->pause_ms ? AGAIN_MS : 2 * h->pause_ms;
+        h->pause_ms = h->pause_ms < AGAIN_MAX_MS ? h->pause_ms : AGAIN_MAX_MS;
+        return h->pause_ms;
+}
+
+/* ---- the dialler ---------------------------------------------------------------------------- */
 
 void dialler_provide(struct supervisor *s)
 {
@@ -70,15 +83,6 @@ void introduce(struct supervisor *s, struct worker *w)
 }
 
 /* ---- media-io ------------------------------------------------------------------------------- */
-
-/* After how many ms media-io starts again: soon, but less often while it does not live long. */
-static unsigned pause_of(struct helper *h)
-{
-        bool lived = clock_now_ns() - h->begun_ns > STEADY_S * 1000000000ull;
-        h->pause_ms = lived || !h->pause_ms ? AGAIN_MS : 2 * h->pause_ms;
-        h->pause_ms = h->pause_ms < AGAIN_MAX_MS ? h->pause_ms : AGAIN_MAX_MS;
-        return h->pause_ms;
-}
 
 bool streams_wanted(const struct supervisor *s)
 {
@@ -146,4 +150,45 @@ bool streams_ended(struct supervisor *s, pid_t pid, int status)
                           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                           pause_ms / 1000);
         return true;
+}
+
+/* ---- the allocator -------------------------------------------------------------------------- */
+
+bool allocator_wanted(void)
+{
+        return file_exists("/dev/nvidiactl");
+}
+
+void allocator_provide(struct supervisor *s)
+{
+        static char word[] = "--allocator";
+        struct helper *h = &s->allocator;
+        if (h->pid || s->end.stopping || clock_now_ns() < h->again_ns)
+                return;
+        h->begun_ns = clock_now_ns();
+        int r = helper_start(s, h, (char *[]){ word, NULL });
+        if (r < 0) {
+                log_error(LOG, "the allocator can't be started: %s", status_text(r));
+                helper_gone(s, h, pause_of(h));
+                return;
+        }
+        list_each(w, &s->workers, struct worker, link) introduce_session(s, w);
+}
+
+bool allocator_ended(struct supervisor *s, pid_t pid)
+{
+        if (!pid || pid != s->allocator.pid)
+                return false;
+        (void)helper_ended(s, &s->allocator, pid, pause_of(&s->allocator));
+        if (!s->end.stopping)
+                log_error(LOG, "the allocator has ended; it is started again in %u s",
+                          s->allocator.pause_ms / 1000);
+        return true;
+}
+
+void introduce_session(struct supervisor *s, struct worker *w)
+{
+        bool some = w->grant.devices[0] || w->grant.reserved[0];
+        if (w->use.account && !some && !accounts_limit_memory(s, w))
+                join(w, &s->allocator, CONTROL_ALLOCATOR);
 }

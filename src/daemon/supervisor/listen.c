@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "config/server_spec.h"
 #include "daemon/dialler/local_path.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/tree.h"
 #include "os/file.h"
 #include "os/file_info.h"
 #include "os/process/environment.h"

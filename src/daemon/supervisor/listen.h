@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "config/options.h"
-#include "daemon/linux/scratch.h"
 #include "daemon/supervisor/gate.h"
+#include "daemon/system/scratch.h"
 #include "proto/wire.h"
 #include "transport/transport.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "daemon/control.h"
-#include "daemon/linux/usage.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/workers.h"
+#include "daemon/system/usage.h"
 #include "daemon/upkeep/meter.h"
 #include "loop/arena.h"
 #include "os/clock.h"

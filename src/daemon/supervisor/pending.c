@@ -5,19 +5,20 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/linux/notify.h"
-#include "daemon/linux/time_slice.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
 #include "daemon/supervisor/describing.h"
 #include "daemon/supervisor/energy.h"
+#include "daemon/supervisor/introduce.h"
 #include "daemon/supervisor/observing.h"
 #include "daemon/supervisor/report.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
+#include "daemon/system/notify.h"
+#include "daemon/system/time_slice.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/net/socket.h"
@@ -556,6 +557,7 @@ static enum routed route(struct supervisor *s, struct pending *v)
         s->counts.begun++;
         audit_begin(w, v);
         energy_begin(s, w);
+        introduce_session(s, w);
         w->id[0] = m.session_hi;
         w->id[1] = m.session_lo;
         snprintf(w->name, sizeof(w->name), "%.*s", (int)m.name.size, (const char *)m.name.data);

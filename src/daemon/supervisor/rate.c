@@ -1,5 +1,7 @@
 #include "daemon/supervisor/rate.h"
 
+#include "base/pace.h"
+
 /* Choose a host's slot by FNV-1a with a seed, so that no host can choose with which others it
  * shares. */
 static unsigned slot_of(const struct rate *r, const uint8_t net[16])
@@ -14,10 +16,8 @@ bool rate_allows(struct rate *r, const uint8_t net[16], unsigned per_s, uint64_t
 {
         uint64_t each_ns = 1000000000ull / per_s, most_ns = RATE_BURST * 1000000000ull;
         uint64_t *due_ns = &r->due_ns[slot_of(r, net)];
-        if (*due_ns < now_ns)
-                *due_ns = now_ns;
-        if (*due_ns + each_ns > now_ns + most_ns)
+        if (pace_next_ns(*due_ns, most_ns - each_ns) > now_ns)
                 return false;
-        *due_ns += each_ns;
+        *due_ns = pace_after(*due_ns, each_ns, now_ns);
         return true;
 }

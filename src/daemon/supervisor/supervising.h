@@ -5,10 +5,6 @@
 
 #include "base/list.h"
 #include "daemon/control.h"
-#include "daemon/linux/powercap.h"
-#include "daemon/linux/refusals.h"
-#include "daemon/linux/scratch.h"
-#include "daemon/linux/spawn.h"
 #include "daemon/supervisor/child_log.h"
 #include "daemon/supervisor/energy_counter.h"
 #include "daemon/supervisor/gate.h"
@@ -18,6 +14,10 @@
 #include "daemon/supervisor/rate.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/spare.h"
+#include "daemon/system/powercap.h"
+#include "daemon/system/refusals.h"
+#include "daemon/system/scratch.h"
+#include "daemon/system/spawn.h"
 #include "daemon/upkeep/janitor.h"
 #include "os/event_set.h"
 #include "sandbox/cgroup.h"
@@ -141,7 +141,7 @@ struct worker {
         bool over;         /* it exceeded a limit, and the log says so */
         bool reported;     /* it sent why it can't serve, or its check's result */
         bool stuck;        /* it reported a driver's call that never returns */
-        bool short_slices; /* its threads have short slices (daemon/linux/time_slice.h) */
+        bool short_slices; /* its threads have short slices (daemon/system/time_slice.h) */
         bool gone;         /* its control socket is closed; SIGCHLD will follow */
 };
 
@@ -209,6 +209,7 @@ struct supervisor {
         struct spare spare;
         struct helper dialler;
         struct helper streams; /* media-io */
+        struct helper allocator;
         struct meter_process meter;
         struct exporter_process exporter;
         struct advertiser advertisers[ADVERTISERS];

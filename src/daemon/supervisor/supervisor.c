@@ -5,8 +5,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/linux/notify.h"
-#include "daemon/linux/orphans.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/describing.h"
@@ -19,10 +17,13 @@
 #include "daemon/supervisor/sensing.h"
 #include "daemon/supervisor/watching.h"
 #include "daemon/supervisor/workers.h"
+#include "daemon/system/notify.h"
+#include "daemon/system/orphans.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/random.h"
 #include "os/signals.h"
+#include "os/terminal.h"
 
 enum { FILES = 8192 }; /* descriptors that it wants */
 
@@ -82,6 +83,7 @@ static uint64_t next_deadline(const struct supervisor *s)
         d = helper_deadline(&s->exporter.process) < d ? helper_deadline(&s->exporter.process) : d;
         d = advertiser_deadline(s) < d ? advertiser_deadline(s) : d;
         d = helper_deadline(&s->streams) < d ? helper_deadline(&s->streams) : d;
+        d = helper_deadline(&s->allocator) < d ? helper_deadline(&s->allocator) : d;
         return helper_deadline(&s->dialler) < d ? helper_deadline(&s->dialler) : d;
 }
 
@@ -185,6 +187,7 @@ static int prepare(struct supervisor *s)
 {
         static const int signals[] = { SIGTERM, SIGINT, SIGUSR1, SIGCHLD };
         log_never_waits = true;
+        terminal_never_pause();
         s->events.signals = signals_watch(signals, array_size(signals));
         signals_ignore_pipe();
         process_files_raise(FILES); /* for many connections */
@@ -228,6 +231,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 .spawner = { .zygote = -1, .log.fd = -1 },
                 .dialler = helper_of("dialler", SOURCE_HELPER_LOG),
                 .streams = helper_of("media-io", SOURCE_HELPER_LOG),
+                .allocator = helper_of("allocator", SOURCE_HELPER_LOG),
                 .meter.process = helper_of("meter", SOURCE_METER),
                 .sensors.process = helper_of("sensors", SOURCE_SENSORS),
                 .exporter.process = helper_of("exporter", SOURCE_EXPORTER),
@@ -248,6 +252,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         s.meter.process.shares_log = true;
         s.exporter.process.again_ns = UINT64_MAX;
         s.streams.again_ns = streams_wanted(&s) ? 0 : UINT64_MAX;
+        s.allocator.again_ns = allocator_wanted() ? 0 : UINT64_MAX;
         cgroups_init(&s.cgroups, o);
         int r = prepare(&s);
         if (!r)
@@ -267,6 +272,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
                 expire(&s);
                 dialler_provide(&s);
                 streams_provide(&s);
+                allocator_provide(&s);
                 health_provide(&s);
                 workers_provide(&s);
                 meter_provide(&s);
@@ -297,6 +303,7 @@ int supervisor_main(const struct config_options *o, int argc, char **argv)
         helper_stop(&s, &s.sensors.process);
         helper_stop(&s, &s.dialler);
         helper_stop(&s, &s.streams);
+        helper_stop(&s, &s.allocator);
         exporter_stop(&s);
         advertiser_stop(&s);
         janitor_fini(&s.janitor); /* before the spawner, which collects every child */

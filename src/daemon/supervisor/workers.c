@@ -6,10 +6,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/pace.h"
 #include "daemon/control.h"
-#include "daemon/linux/orphans.h"
-#include "daemon/linux/time_slice.h"
-#include "daemon/linux/usage.h"
 #include "daemon/supervisor/accounts.h"
 #include "daemon/supervisor/advertising.h"
 #include "daemon/supervisor/audit.h"
@@ -22,6 +20,9 @@
 #include "daemon/supervisor/pending.h"
 #include "daemon/supervisor/reserving.h"
 #include "daemon/supervisor/sensing.h"
+#include "daemon/system/orphans.h"
+#include "daemon/system/time_slice.h"
+#include "daemon/system/usage.h"
 #include "daemon/worker/worker.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -187,8 +188,8 @@ static int worker_start(struct supervisor *s, const struct gate_grant *grant,
         if (!r)
                 r = child_log_open(&w->log, &s->spawner.log_budget, &log);
         if (!r) {
-                r = spawn_worker(&s->spawner, w->scratch, w->devices.filter, grant->owner, pair[1],
-                                 log);
+                r = spawn_worker(&s->spawner, w->scratch, w->devices.filter, grant->owner, w->group,
+                                 pair[1], log, &w->pid);
                 (void)file_close(log);
         }
         if (pair[1] >= 0)
@@ -439,9 +440,7 @@ static void is_born(struct supervisor *s, struct worker *w, const char *text)
 static bool may_speak(struct worker *w, uint64_t now_ns)
 {
         const uint64_t second = 1000 * MS;
-        if (w->hearing.due_ns < now_ns)
-                w->hearing.due_ns = now_ns;
-        w->hearing.due_ns += second / HEAR_RATE;
+        w->hearing.due_ns = pace_after(w->hearing.due_ns, second / HEAR_RATE, now_ns);
         return w->hearing.due_ns <= now_ns + HEAR_BURST_S * second;
 }
 
@@ -666,8 +665,8 @@ bool workers_reap(struct supervisor *s)
                 struct process_usage used;
                 process_collect(pid, &status, &used);
                 if (dialler_ended(s, pid, status) || streams_ended(s, pid, status) ||
-                    meter_ended(s, pid) || sensors_ended(s, pid) || exporter_ended(s, pid) ||
-                    advertiser_ended(s, pid))
+                    allocator_ended(s, pid) || meter_ended(s, pid) || sensors_ended(s, pid) ||
+                    exporter_ended(s, pid) || advertiser_ended(s, pid))
                         continue;
                 if (pid == s->spawner.zygote_pid)
                         s->spawner.zygote_pid = 0;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "config/variables.h"
 #include "daemon/client_limits.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/tree.h"
 #include "os/folder.h"
 #include "transport/keys.h"
 

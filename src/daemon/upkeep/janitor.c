@@ -6,10 +6,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "daemon/linux/child.h"
-#include "daemon/linux/rights.h"
-#include "daemon/linux/scratch.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/child.h"
+#include "daemon/system/rights.h"
+#include "daemon/system/scratch.h"
+#include "daemon/system/tree.h"
 #include "daemon/upkeep/caches.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -169,9 +169,10 @@ void janitor_fini(struct janitor *j)
                 process_collect(j->pid, NULL, NULL);
                 janitor_ended(j, j->pid);
         }
-        if (j->pid)
+        if (j->pid) { /* it may read the jobs */
                 log_warn(LOG, "files of ended sessions are left to the next spancld");
-        /* `running` and `waiting`. */
+                return;
+        }
         list_each(job, &j->running, struct job, link)
         {
                 job_free(job);

@@ -23,7 +23,8 @@ void janitor_add(struct janitor *j, const char *scratch, int lock, const char *o
 /* A child process has ended. Returns true if it was the janitor's. */
 bool janitor_ended(struct janitor *j, pid_t pid);
 
-/* Run the remaining jobs, and wait for them, for some seconds at most. */
+/* Run the remaining jobs, and wait for them, for some seconds at most. Jobs that take longer keep their memory, and
+ * still read the options. */
 void janitor_fini(struct janitor *j);
 
 #endif

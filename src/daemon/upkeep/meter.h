@@ -2,7 +2,7 @@
  * and disk. It runs while there are sessions, and notifies the supervisor when one exceeds its
  * limits. It is needed because control groups count no disk space, and some hosts have none.
  *
- * One thread measures processes (daemon/linux/usage.h) and judges. Another thread walks the folders, so
+ * One thread measures processes (daemon/system/usage.h) and judges. Another thread walks the folders, so
  * a slow disk delays nothing else. The meter measures each session once a second, less often if
  * that takes long. Each measurement is bounded. The meter itself ends no session: it reports a
  * number that the supervisor has chosen, so a reused process number harms no process. */

@@ -10,7 +10,7 @@
 #include "os/condition.h"
 #include "os/file.h"
 #include "os/lock.h"
-#include "os/net/socket.h"
+#include "os/passing.h"
 #include "os/process/process.h"
 
 enum { SIZE = 4096, HALF = SIZE / 2, TEXT_MAX = 200 };
@@ -26,7 +26,7 @@ struct command {
 bool checkup_is_wanted(void)
 {
         uint8_t kind = 0;
-        return socket_peek(CONTROL_FD, &kind, sizeof(kind)) > 0 && kind == CONTROL_CHECK;
+        return passing_peek(CONTROL_FD, &kind, sizeof(kind)) > 0 && kind == CONTROL_CHECK;
 }
 
 static void on_complete(void *user, void *cookie, cl_int status, const struct backend_times *t)

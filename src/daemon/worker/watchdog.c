@@ -2,11 +2,10 @@
 
 #include "base/log.h"
 #include "daemon/control.h"
+#include "daemon/system/lifetime.h"
 #include "daemon/worker/worker.h"
 #include "loop/server_loop.h"
 #include "os/clock.h"
-#include "os/net/socket.h"
-#include "os/process/process.h"
 
 #define LOG "worker"
 
@@ -35,10 +34,7 @@ static void give_up(void)
 {
         log_error(LOG, "a call of a driver does not return: the session's process is ended");
         (void)!control_send(CONTROL_FD, CONTROL_STUCK, bytes_str(""), -1);
-        uint64_t end = process_files_max();
-        for (int fd = CONTROL_FD + 1; (uint64_t)fd < end; fd++)
-                socket_shut(fd);
-        process_exit(WORKER_UNCLEAN);
+        lifetime_give_up(WORKER_UNCLEAN);
 }
 
 void watchdog_check(struct watchdog *w)

@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "backend/media/sources.h"
+#include "backend/native/allocation.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "daemon/control.h"
-#include "daemon/linux/lifetime.h"
-#include "daemon/linux/tree.h"
+#include "daemon/system/lifetime.h"
+#include "daemon/system/tree.h"
 #include "daemon/upkeep/caches.h"
 #include "daemon/worker/checkup.h"
 #include "daemon/worker/dialling.h"
@@ -37,7 +38,7 @@
 enum {
         OUTPUT_PIPE_SIZE = 1 << 20,
         END_SECONDS = 10, /* for commands to complete after the session's end */
-        WORD = sizeof(uint64_t),
+        WORD_SIZE = sizeof(uint64_t),
 };
 
 struct worker {
@@ -154,7 +155,8 @@ static bool is_cpu(struct bytes all, unsigned index)
         struct bytes type = { 0 };
         while (info_next(&all, &e))
                 if (e.key == INFO_DEVICE && !index--)
-                        return info_find(e.value, CL_DEVICE_TYPE, &type) && type.size == WORD &&
+                        return info_find(e.value, CL_DEVICE_TYPE, &type) &&
+                               type.size == WORD_SIZE &&
                                bytes_get_u64(type.data) & CL_DEVICE_TYPE_CPU;
         return false;
 }
@@ -284,11 +286,11 @@ static void send_use(struct worker *w, uint64_t sample)
 /* Answer a sample of the energy. */
 static void sample_energy(struct worker *w, struct bytes m)
 {
-        if (m.size < WORD || m.size % (2 * WORD) != WORD)
+        if (m.size < WORD_SIZE || m.size % (2 * WORD_SIZE) != WORD_SIZE)
                 return;
         uint64_t sample = bytes_get_u64(m.data);
         server_loop_use_energy(w->loop, sample,
-                               bytes_of((const uint8_t *)m.data + WORD, m.size - WORD));
+                               bytes_of((const uint8_t *)m.data + WORD_SIZE, m.size - WORD_SIZE));
         send_use(w, sample);
 }
 
@@ -354,7 +356,7 @@ static void take_observer(struct worker *w, struct control *c)
 {
         struct conn *conn;
         int hello = hello_size(bytes_of(c->data, c->size));
-        size_t number = hello > 0 ? (size_t)hello : c->size, state = number + WORD;
+        size_t number = hello > 0 ? (size_t)hello : c->size, state = number + WORD_SIZE;
         if (!w->attached || c->fd < 0 || state > c->size) {
                 control_drop(c);
                 return;
@@ -408,7 +410,7 @@ static bool obey(struct worker *w)
                 take_observer(w, &c);
                 break;
         case CONTROL_UNOBSERVE:
-                if (c.size == WORD)
+                if (c.size == WORD_SIZE)
                         observing_drop(bytes_get_u64(c.data));
                 break;
         case CONTROL_STATS:
@@ -428,6 +430,9 @@ static bool obey(struct worker *w)
                 break;
         case CONTROL_STREAMS:
                 media_sources_use(c.fd);
+                break;
+        case CONTROL_ALLOCATOR:
+                allocation_use(c.fd);
                 break;
         case CONTROL_SHARED:
                 server_loop_share(w->loop, c.size > 0);

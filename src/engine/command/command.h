@@ -49,7 +49,9 @@ struct command_submission {
         struct transfer *transfer; /* its bulk data; NULL: none */
         /* Writes: transfers given up before this one (engine/transfer/reroute.h); held. */
         struct transfer *given_up;
-        size_t stale;           /* parts in flight that use those transfers */
+        size_t stale; /* parts in flight that use those transfers */
+        /* The part in flight reads from this peer's device staging memory; NULL: none does. */
+        struct peer *staged_from;
         struct list over_quota; /* engine's */
         struct list room;       /* engine's roomless, until it is to try again */
         bool roomless; /* its buffers have no storage yet, or its client has no device time */
@@ -154,7 +156,7 @@ void engine_command_unblock(struct dependency *d, cl_int status);
 void engine_command_poke(struct command *c);
 
 /* The same for the launches of a program that has been loaded. */
-void engine_command_poke_launches(const struct program *p);
+void engine_command_poke_launches(const struct program *p) REQUIRES(engine_held);
 
 /* It is wholly submitted, or never will be: it leaves its queue, and the commands behind it go on.
  * If no part of it is in flight, it completes. */

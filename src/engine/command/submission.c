@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "engine/completion/chain_queue.h"
 #include "engine/completion/coalesced.h"
+#include "engine/transfer/device_staging.h"
 #include "engine/transfer/reroute.h"
 #include "trace/trace.h"
 
@@ -172,6 +173,8 @@ void engine_submission_part_complete(struct command *c, cl_int status,
         e->transfers.parts -= c->submission.transfer != NULL;
         engine_limit_end(c);
         engine_times_add(&c->outcome.times, t);
+        if (c->submission.staged_from && !c->submission.stale)
+                engine_device_staging_taken(steal(c->submission.staged_from));
         status = take_part(c, status);
         if (c->submission.transfer)
                 engine_transfer_uncrowd(e);
@@ -235,6 +238,8 @@ static cl_int submit_part(struct command *c) REQUIRES(engine_held)
         struct command_submission *s = &c->submission;
         struct backend_command n = c->desc.native;
         uint64_t len;
+        if (s->transfer->staged.used)
+                return engine_device_staging_submit(c);
         n.host = engine_transfer_part(s->transfer, s->sent, &len);
         if (!n.host)
                 return s->transfer->memory.lack;
@@ -275,6 +280,8 @@ static cl_int submit_read(struct command *c) REQUIRES(engine_held)
         const struct transfer *t = c->submission.transfer;
         if (t->peer && t->peer->lost)
                 return CL_DEVICE_NOT_AVAILABLE;
+        if (!c->submission.sent)
+                engine_device_staging_begin(c);
         while (c->submission.sent < t->total && !t->unwanted) {
                 if (c->submission.sent >= engine_transfer_window(t) || part_end(c) > readable(c) ||
                     engine_transfer_over_quota(c))
@@ -283,7 +290,7 @@ static cl_int submit_read(struct command *c) REQUIRES(engine_held)
                 if (status < 0)
                         return status;
         }
-        return 1;
+        return engine_device_staging_waits(t) ? 0 : 1;
 }
 
 /* Submit the parts of a write that have arrived. 1: all are submitted; 0: not yet. */

@@ -18,7 +18,7 @@ void engine_coalesced_submitted(struct command *c, bool unreported);
 void engine_coalesced_report(struct command *c);
 /* Everything is submitted for now: ask the backend to report each command that no other one stands
  * for. */
-void engine_coalesced_report_all(struct engine *e);
+void engine_coalesced_report_all(struct engine *e) REQUIRES(engine_held);
 
 /* The command `c` is complete. Append to `all` the commands that it stands for
  * (command.unreported), and those that these stand for, the newest first. */

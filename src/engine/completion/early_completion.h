@@ -18,7 +18,7 @@ void engine_early_completion_check(struct command *c);
 
 /* The command leaves its queue's commands in flight, and the fences. Check the commands that come
  * after it. */
-void engine_early_completion_left(struct command *c);
+void engine_early_completion_left(struct command *c) REQUIRES(engine_held);
 
 /* Take the next withheld command that is early no longer. NULL: there is none. */
 struct command *engine_early_completion_next(struct engine *e) REQUIRES(engine_held);

@@ -27,7 +27,7 @@ enum {
 /* Age after which an unfinished file has no owner. */
 #define TEMP_AGE_NS (3600 * 1000000000ull)
 
-static const char magic[8] = "SPANCLC1";
+static const char magic[] = "SPANCLC1";
 
 /* One value in memory. */
 struct entry {
@@ -179,7 +179,7 @@ int cache_get(struct cache *c, const struct cache_key *key, struct buf *ret)
         file_close(fd);
         if (r == SP_E_INVAL) {
                 log_warn(LOG, "%s is damaged and removed", path);
-                (void)remove(path);
+                (void)file_unlink(path);
                 return SP_E_NOENT;
         }
         if (!r)
@@ -225,7 +225,7 @@ static bool remove_file(const struct cache *c, const char *name)
 {
         char path[PATH_MAX];
         int n = snprintf(path, sizeof(path), "%s/%s", c->folder, name);
-        return n < PATH_MAX && (remove(path) == 0 || errno == ENOENT);
+        return n < PATH_MAX && (file_unlink(path) || errno == ENOENT);
 }
 
 /* List an entry, or remove an old temporary file. */
@@ -292,9 +292,9 @@ bool cache_put(struct cache *c, const struct cache_key *key, struct bytes value)
         int r = value_write(fd, key, value);
         if (!file_close(fd))
                 r = SP_E_LIMIT;
-        if (r < 0 || rename(temp, path) < 0) {
+        if (r < 0 || !file_move(temp, path, true)) {
                 log_info(LOG, "can't write to %s: %s", c->folder, strerror(errno));
-                (void)remove(temp);
+                (void)file_unlink(temp);
                 return true;
         }
         return trim(c);
@@ -309,5 +309,5 @@ void cache_drop(struct cache *c, const struct cache_key *key)
                 entry_free(c, e);
         lock_release(&c->lock);
         if (file_name(c, key, path))
-                (void)remove(path);
+                (void)file_unlink(path);
 }

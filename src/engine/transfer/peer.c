@@ -133,6 +133,7 @@ static void lose(struct peer *p) REQUIRES(engine_held)
         session_end(p->session, SP_E_GONE);
         engine_event_fail_origin(p->engine, p->id, CL_DEVICE_NOT_AVAILABLE);
         engine_transfer_fail_peer(p, CL_DEVICE_NOT_AVAILABLE);
+        engine_device_staging_end(p);
 }
 
 struct peer *engine_peer_of(struct engine *e, const struct session *s)
@@ -150,6 +151,13 @@ static void notify(struct peer *p, int status, const char *text) REQUIRES(engine
                 why.size = 1024;
         peer_send(engine_client(p->engine), peer_lost, .peer = p->id, .status = status,
                   .text = why);
+}
+
+void engine_peer_near(struct engine *e, struct session *s, bool near)
+{
+        struct peer *p = engine_peer_of(e, s);
+        if (p)
+                p->staging.near = near;
 }
 
 void engine_peer_failed(struct engine *e, struct session *s, int status, const char *text)

@@ -3,6 +3,7 @@
 #define SPANCL_ENGINE_PEER_H
 
 #include "engine/state.h"
+#include "engine/transfer/device_staging.h"
 
 struct peer {
         struct engine *engine;
@@ -18,6 +19,7 @@ struct peer {
         bool lost;
         bool dirty;   /* has something to send, or may receive again: engine_settle flushes */
         bool waiting; /* its bulk lane waits for an unknown transfer */
+        struct device_staging staging;
         /* Memory for bytes that no command needs: one half for inlined ones. */
         uint8_t *sink;
 };

@@ -33,12 +33,13 @@ static void begin_again(struct command *c, struct transfer *next) REQUIRES(engin
         c->submission.transfer = next;
         c->submission.sent = c->submission.parts = 0;
         c->submission.stale = c->submission.running;
+        c->submission.staged_from = NULL; /* engine_device_staging_leave answers */
         if (!c->submission.stale)
                 engine_reroute_settled(c);
         engine_command_poke(c);
 }
 
-static struct transfer *find_orphaned(struct engine *e, uint64_t event)
+static struct transfer *find_orphaned(struct engine *e, uint64_t event) REQUIRES(engine_held)
 {
         list_each(t, &e->transfers.orphaned, struct transfer, reroute.orphaned)
         {

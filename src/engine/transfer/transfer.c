@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/command/command.h"
 #include "engine/completion/completion.h"
+#include "engine/transfer/device_staging.h"
 #include "engine/transfer/upload.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -123,7 +124,8 @@ static bool over_quota(const struct transfer *t, uint64_t offset) REQUIRES(engin
 {
         const struct engine *e = t->engine;
         uint64_t max = e->params.limits.max[LIMIT_TRANSFERS];
-        return max && !t->memory.target && !t->memory.chunks[offset / t->memory.chunk_size] &&
+        return max && !t->memory.target && !t->staged.used &&
+               !t->memory.chunks[offset / t->memory.chunk_size] &&
                e->transfers.bytes + t->memory.chunk_size > max &&
                (e->transfers.leaving_bytes || e->transfers.parts);
 }
@@ -188,6 +190,10 @@ uint64_t engine_transfer_window(const struct transfer *t)
         /* Do not count from `freed`: a chunk is freed only when lanes report that they sent it, and
          * nothing polls the read after that. */
         uint64_t ahead = t->out.bulk.acked + READ_AHEAD;
+        if (t->staged.used) {
+                ahead = t->staged.taken + t->memory.part_size;
+                return ahead < t->total ? ahead : t->total;
+        }
         if (!t->peer)
                 ahead = t->memory.chunks == &t->memory.only
                                 ? t->total
@@ -310,8 +316,7 @@ static void let_go_of_target(struct transfer *t) REQUIRES(engine_held)
                 engine_object_unref(&steal(t->memory.target_of)->object);
 }
 
-/* Remove the transfer from the table: no message will name its id any more. */
-static void transfer_leave_table(struct transfer *t) REQUIRES(engine_held)
+void engine_transfer_forget(struct transfer *t)
 {
         let_go_of_target(t);
         map_del(&t->engine->transfers.table, t->id);
@@ -385,7 +390,9 @@ int engine_transfer_expect(struct engine *e, struct peer *from, uint64_t id, uin
         t->writer = writer;
         t->refs++;
         if (all_there)
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
+        if (from)
+                engine_device_staging_expect(t);
         *ret = t;
         return 0;
 }
@@ -415,7 +422,7 @@ int engine_transfer_offer(struct engine *e, struct peer *to, uint64_t id, uint64
                     t->memory.part_size != part_size(total, step, true))
                         return SP_E_PROTO;
                 t->refs++;
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
         }
         t->reader = reader;
         *ret = t;
@@ -479,6 +486,7 @@ bool engine_transfer_times(const struct transfer *t, const struct command *write
 
 void engine_transfer_leave(struct transfer *t, struct command *c)
 {
+        engine_device_staging_leave(t, c);
         if (t->reader == c)
                 t->reader = NULL;
         if (t->writer == c)
@@ -555,6 +563,8 @@ cl_int engine_transfer_progress(struct transfer *t, uint64_t ready)
                         engine_command_poke(t->writer);
                 return CL_SUCCESS;
         }
+        if (t->staged.used)
+                return engine_device_staging_progress(t, ready);
         bool first = !t->arrived;
         t->arrived = ready;
         if (t->peer->lost)
@@ -576,6 +586,7 @@ bool engine_transfer_abort(struct transfer *t, cl_int status)
         }
         if (t->peer->lost)
                 return false;
+        engine_device_staging_abort(t);
         if (t->peer->id && t->arrived < t->total)
                 peer_send(t->peer, transfer_failed, .transfer = t->id, .status = status,
                           .started = t->out.sending);
@@ -612,7 +623,7 @@ static int place_early(struct peer *p, uint64_t id, uint64_t offset, size_t len,
         *ret = engine_transfer_at(t, 0, &all);
         if (!*ret) {
                 e->transfers.early_count--;
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
                 return SP_E_NOMEM;
         }
         e->transfers.early_bytes += len;
@@ -648,8 +659,8 @@ int engine_transfer_place(void *user, uint64_t transfer, uint64_t offset, bool i
                 return SP_E_AGAIN; /* an early failure whose bytes still come */
         }
         /* Each byte comes once, from the peer that the command named. */
-        if (t->peer != p || t->in.early || offset >= t->total || *len > t->total - offset ||
-            arrivals_meet(&t->in.placed, offset, offset + *len))
+        if (t->peer != p || t->in.early || t->staged.used || offset >= t->total ||
+            *len > t->total - offset || arrivals_meet(&t->in.placed, offset, offset + *len))
                 return SP_E_PROTO;
         bool wanted = t->writer && t->writer->outcome.status >= 0 && !t->status;
         uint64_t fits;
@@ -702,7 +713,7 @@ int engine_transfer_arrived(void *user, uint64_t transfer, uint64_t offset, size
         if (t->writer)
                 engine_command_poke(t->writer);
         if (last)
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
         engine_run(e);
         return last;
 }
@@ -758,7 +769,7 @@ int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m)
         struct transfer *t = map_get(&e->transfers.table, m->transfer);
         if (!t)
                 return cut_early(p, m);
-        if (t->peer != p || t->in.early || m->size > t->total ||
+        if (t->peer != p || t->in.early || m->size > t->total || m->size < t->arrived ||
             arrivals_meet(&t->in.placed, m->size, t->total))
                 return SP_E_PROTO;
         t->total = m->size;
@@ -766,7 +777,7 @@ int engine_handle_transfer_cut(void *user, const struct wire_transfer_cut *m)
         if (t->in.came.below == t->total) {
                 r = session_ack(p->session, t->id, t->total);
                 p->dirty = true;
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
         }
         if (t->writer)
                 engine_command_poke(t->writer);
@@ -802,7 +813,7 @@ int engine_handle_transfer_failed(void *user, const struct wire_transfer_failed 
                 return SP_E_PROTO;
         transfer_fail(t, status);
         if (!m->started)
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
         return 0;
 }
 
@@ -836,7 +847,7 @@ void engine_transfer_fail_peer(struct peer *p, cl_int status)
         while (!list_empty(&gone)) {
                 t = list_entry(gone.next, struct transfer, reroute.orphaned);
                 list_remove(&t->reroute.orphaned);
-                transfer_leave_table(t);
+                engine_transfer_forget(t);
         }
         list_each(c, &e->commands.all, struct command, link)
         {

@@ -51,6 +51,15 @@ struct transfer_reroute {
         struct transfer *before; /* the one that its writer gave up before it */
 };
 
+/* engine/transfer/device_staging.h */
+struct transfer_staged {
+        bool used;           /* its bytes go through device staging memory */
+        bool refused;        /* outgoing: the peer can't use that memory for it */
+        bool accepted;       /* outgoing: the peer has all bytes, and takes them later */
+        uint64_t taken;      /* outgoing: bytes below it were taken by the peer */
+        uint64_t plain_part; /* memory.part_size without that memory */
+};
+
 struct upload;
 
 struct transfer {
@@ -70,6 +79,7 @@ struct transfer {
         struct transfer_incoming in;
         struct transfer_outgoing out;
         struct transfer_reroute reroute;
+        struct transfer_staged staged;
         struct upload *upload; /* upload.h; NULL: the client sends all bytes */
 };
 
@@ -145,6 +155,9 @@ bool engine_transfer_abort(struct transfer *t, cl_int status) REQUIRES(engine_he
 /* Give the times when the bytes for `writer` came. False: not all came, or not from a server. */
 bool engine_transfer_times(const struct transfer *t, const struct command *writer,
                            struct backend_times *ret);
+
+/* All bytes of an incoming transfer have come: no message will name its id any more. */
+void engine_transfer_forget(struct transfer *t) REQUIRES(engine_held);
 
 /* A command that used the transfer is complete. */
 void engine_transfer_leave(struct transfer *t, struct command *c) REQUIRES(engine_held);

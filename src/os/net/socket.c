@@ -1,19 +1,15 @@
 #include "os/net/socket.h"
 
 #include <fcntl.h>
-#include <linux/tcp.h> /* more of tcp_info than libc's */
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
-
-enum { STATE_CLOSE_WAIT = 8 }; /* libc's TCP_CLOSE_WAIT, whose header excludes the system's */
+#include "os/net/socket_make.h"
 
 enum { NEW_MAX = 1024 };
 
@@ -32,7 +28,7 @@ static unsigned long long inode_of(int fd)
 int socket_new_of(const struct socket_address *like, int protocol)
 {
         static atomic_uint count;
-        int fd = socket(like->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+        int fd = socket_make(like->at.ss_family, SOCK_STREAM, protocol);
         if (fd < 0)
                 return fd;
         unsigned i = atomic_fetch_add(&count, 1) % NEW_MAX;
@@ -59,7 +55,7 @@ void socket_close_new(void)
 
 int socket_new_datagrams(const struct socket_address *like)
 {
-        return socket(like->at.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        return socket_make(like->at.ss_family, SOCK_DGRAM, 0);
 }
 
 bool socket_connect(int fd, const struct socket_address *to)
@@ -110,11 +106,6 @@ bool socket_listen(int fd)
         return listen(fd, SOMAXCONN) == 0;
 }
 
-int socket_accept(int fd)
-{
-        return accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
 bool socket_own_address(int fd, struct socket_address *ret)
 {
         ret->size = sizeof(ret->at);
@@ -151,16 +142,6 @@ bool socket_adopt(int fd)
                fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-bool socket_other_user(int fd, unsigned *ret)
-{
-        struct ucred who;
-        socklen_t size = sizeof(who);
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
-                return false;
-        *ret = who.uid;
-        return true;
-}
-
 void socket_shut(int fd)
 {
         (void)shutdown(fd, SHUT_RDWR);
@@ -169,16 +150,6 @@ void socket_shut(int fd)
 void socket_end_sending(int fd)
 {
         (void)shutdown(fd, SHUT_WR);
-}
-
-bool socket_pair_streams(int ret[2])
-{
-        return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) == 0;
-}
-
-bool socket_pair_packets(int ret[2])
-{
-        return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret) == 0;
 }
 
 void socket_limit_sending(int fd, unsigned timeout_ms)
@@ -200,7 +171,6 @@ bool socket_is_within_host(int fd)
 void socket_tune_tcp(int fd, unsigned timeout_ms)
 {
         enum { PROBES = 4 };
-        static const char reno[] = "reno";
         int seconds = timeout_ms ? (int)((timeout_ms + 999) / 1000) : 0;
         int between = seconds > 2 * PROBES ? seconds / (2 * PROBES) : 1;
         int idle = seconds > PROBES * between ? seconds - PROBES * between : 1;
@@ -217,51 +187,28 @@ void socket_tune_tcp(int fd, unsigned timeout_ms)
         for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
                 (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
                                  sizeof(options[i].value));
+#ifdef TCP_CONGESTION
         /* Within a host there is no path to be probed: pacing (BBR) costs half of the bandwidth and
          * more. */
+        static const char reno[] = "reno";
         if (socket_is_within_host(fd))
                 (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno));
-}
-
-bool socket_tcp_state(int fd, struct socket_tcp_state *ret)
-{
-        struct tcp_info info;
-        socklen_t size = sizeof(info);
-        if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
-            size < offsetof(struct tcp_info, tcpi_delivery_rate) + sizeof(info.tcpi_delivery_rate))
-                return false;
-        *ret = (struct socket_tcp_state){
-                .round_trip_ns = info.tcpi_rtt * UINT64_C(1000),
-                .rate = info.tcpi_delivery_rate_app_limited ? 0 : info.tcpi_delivery_rate,
-                .owes = info.tcpi_unacked || info.tcpi_probes,
-                .unsent = info.tcpi_notsent_bytes != 0,
-                .closed = info.tcpi_state == STATE_CLOSE_WAIT,
-                .acknowledged_ms = info.tcpi_last_ack_recv,
-        };
-        return true;
-}
-
-int socket_other_process(int fd)
-{
-        int process;
-        socklen_t size = sizeof(process);
-        return getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &size) < 0 ? -1 : process;
+#endif
 }
 
 void socket_reset_later(int fd)
 {
         const struct linger at_once = { .l_onoff = 1 };
-        int domain;
-        socklen_t size = sizeof(domain);
-        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-            (domain == AF_INET || domain == AF_INET6))
+        struct socket_address own;
+        if (socket_own_address(fd, &own) &&
+            (own.at.ss_family == AF_INET || own.at.ss_family == AF_INET6))
                 (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 static bool can_bind_udp(const struct sockaddr *at, socklen_t size)
 {
         const int one = 1;
-        int fd = socket(at->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        int fd = socket_make(at->sa_family, SOCK_DGRAM, 0);
         if (fd < 0)
                 return true; /* the system lacks this family */
         if (at->sa_family == AF_INET6)

@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
-
-#include <linux/vm_sockets.h>
-
-_Static_assert(SOCKET_VM_ANY == VMADDR_CID_ANY && SOCKET_VM_ANY == VMADDR_PORT_ANY, "");
 
 enum socket_family socket_address_family(const struct socket_address *a)
 {
@@ -19,12 +14,8 @@ enum socket_family socket_address_family(const struct socket_address *a)
                 return SOCKET_IP4;
         case AF_INET6:
                 return SOCKET_IP6;
-        case AF_UNIX:
-                return SOCKET_UNIX;
-        case AF_VSOCK:
-                return SOCKET_VM;
         default:
-                return SOCKET_OTHER;
+                return socket_address_other_family(a);
         }
 }
 
@@ -73,7 +64,7 @@ int socket_address_resolve(const char *host, unsigned port, bool passive,
         count = 0;
         for (const struct addrinfo *a = list; all && a; a = a->ai_next) {
                 memcpy(&all[count].at, a->ai_addr, a->ai_addrlen);
-                all[count++].size = a->ai_addrlen;
+                all[count++].size = (socklen_t)a->ai_addrlen;
         }
         freeaddrinfo(list);
         if (!all)
@@ -88,44 +79,4 @@ void socket_address_any_ip4(unsigned port, struct socket_address *ret)
         struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
         *ret = (struct socket_address){ .size = sizeof(a) };
         memcpy(&ret->at, &a, sizeof(a));
-}
-
-bool socket_address_of_path(const char *path, struct socket_address *ret)
-{
-        struct sockaddr_un a = { .sun_family = AF_UNIX };
-        size_t n = strlen(path);
-        if (!n || n >= sizeof(a.sun_path))
-                return false;
-        memcpy(a.sun_path, path, n);
-        *ret = (struct socket_address){ .size = sizeof(a) };
-        memcpy(&ret->at, &a, sizeof(a));
-        return true;
-}
-
-bool socket_address_path(const struct socket_address *a, char ret[SOCKET_PATH_MAX])
-{
-        struct sockaddr_un local = { 0 };
-        _Static_assert(sizeof(local.sun_path) < SOCKET_PATH_MAX, "");
-        memcpy(&local, &a->at, a->size < sizeof(local) ? a->size : sizeof(local));
-        size_t n = strnlen(local.sun_path, sizeof(local.sun_path));
-        if (local.sun_family != AF_UNIX || !n)
-                return false;
-        memcpy(ret, local.sun_path, n);
-        ret[n] = 0;
-        return true;
-}
-
-void socket_address_of_vm(uint32_t machine, uint32_t port, struct socket_address *ret)
-{
-        struct sockaddr_vm a = { .svm_family = AF_VSOCK, .svm_cid = machine, .svm_port = port };
-        *ret = (struct socket_address){ .size = sizeof(a) };
-        memcpy(&ret->at, &a, sizeof(a));
-}
-
-void socket_address_vm(const struct socket_address *a, uint32_t *ret_machine, uint32_t *ret_port)
-{
-        struct sockaddr_vm vm;
-        memcpy(&vm, &a->at, sizeof(vm));
-        *ret_machine = vm.svm_cid;
-        *ret_port = vm.svm_port;
 }

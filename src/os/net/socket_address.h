@@ -26,6 +26,9 @@ enum {
 
 enum socket_family socket_address_family(const struct socket_address *a);
 
+/* The same for an address that is none of IP. */
+enum socket_family socket_address_other_family(const struct socket_address *a);
+
 /* Get an address of IP. One of IPv4 that is mapped into IPv6 becomes one of IPv4. False: it is none of IP. */
 bool socket_address_ip(const struct socket_address *a, struct ip *ret);
 

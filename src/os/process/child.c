@@ -7,22 +7,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Make the pipe and the child. Returns 0 in the child, with the pipe's writing end in *ret_to. */
-static int start(struct child *ret, int *ret_to)
+static void close_end(int fd)
 {
-        int ends[2];
-        if (pipe(ends) < 0)
+        if (fd >= 0)
+                close(fd);
+}
+
+/* Make the child, and the pipe if `piped`. Returns 0 in the child, with the pipe's writing end, or -1, in *ret_to. */
+static int start(bool piped, struct child *ret, int *ret_to)
+{
+        int ends[2] = { -1, -1 };
+        if (piped && pipe(ends) < 0)
                 return SP_E_LIMIT;
         int id = fork();
         if (!id) {
-                close(ends[0]);
+                close_end(ends[0]);
                 *ret_to = ends[1];
                 return 0;
         }
-        close(ends[1]);
+        close_end(ends[1]);
         if (id < 0) {
                 int error = errno;
-                close(ends[0]);
+                close_end(ends[0]);
                 errno = error;
                 return SP_E_LIMIT;
         }
@@ -30,13 +36,16 @@ static int start(struct child *ret, int *ret_to)
         return id;
 }
 
-int child_start(char *const argv[], int (*failed)(char *const argv[]), struct child *ret)
+int child_start(char *const argv[], bool capture, int (*failed)(char *const argv[]),
+                struct child *ret)
 {
-        int to, r = start(ret, &to);
+        int to, r = start(capture, ret, &to);
         if (r)
                 return r < 0 ? r : 0;
-        dup2(to, STDOUT_FILENO);
-        close(to);
+        if (capture) {
+                dup2(to, STDOUT_FILENO);
+                close(to);
+        }
         execvp(argv[0], argv);
         _exit(failed(argv));
 }
@@ -45,7 +54,7 @@ int child_run(int (*run)(void *user, int to), void *user, unsigned limit_s, stru
 {
         int to;
         fflush(NULL); /* before the copy has the same text */
-        int r = start(ret, &to);
+        int r = start(true, ret, &to);
         if (r)
                 return r < 0 ? r : 0;
         alarm(limit_s);
@@ -55,7 +64,7 @@ int child_run(int (*run)(void *user, int to), void *user, unsigned limit_s, stru
 enum child_end child_wait(struct child *c, int *ret_number)
 {
         int status;
-        close(c->output);
+        close_end(c->output);
         c->output = -1;
         if (waitpid(c->id, &status, 0) < 0)
                 return CHILD_LOST;

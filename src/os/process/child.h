@@ -8,7 +8,7 @@
 
 struct child {
         int id;
-        int output; /* the reading end of a pipe; child_wait closes it */
+        int output; /* the reading end of a pipe, which child_wait closes; -1: none */
 };
 
 /* How a child has ended. */
@@ -19,9 +19,10 @@ enum child_end {
         CHILD_LOST,     /* it is not known */
 };
 
-/* Start a program that writes its standard output into the pipe. If it can't be executed, `failed` runs in the child
- * with errno, and returns its exit status. SP_E_LIMIT: errno gives the reason. */
-SP_NODISCARD int child_start(char *const argv[], int (*failed)(char *const argv[]),
+/* Start a program. If `capture`, it writes its standard output into the pipe; else it has this process's, and there is
+ * no pipe. If it can't be executed, `failed` runs with errno, and returns the exit status that child_wait gives.
+ * SP_E_LIMIT: errno gives the reason. */
+SP_NODISCARD int child_start(char *const argv[], bool capture, int (*failed)(char *const argv[]),
                              struct child *ret);
 
 /* Run a function in a copy of this process, which ends with its result. `to` is the pipe's writing end. The copy has

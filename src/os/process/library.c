@@ -1,7 +1,6 @@
 #include "os/process/library.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
 
 struct library *library_load(const char *name, unsigned flags)
@@ -18,12 +17,6 @@ void library_unload(struct library *l)
 void *library_symbol(struct library *l, const char *name)
 {
         return dlsym(l, name);
-}
-
-const char *library_path(struct library *l)
-{
-        struct link_map *map;
-        return dlinfo(l, RTLD_DI_LINKMAP, &map) ? NULL : map->l_name;
 }
 
 const char *library_error(void)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,16 +20,6 @@ pid_t process_parent(void)
 unsigned process_user(void)
 {
         return geteuid();
-}
-
-void process_name(const char *name)
-{
-        (void)prctl(PR_SET_NAME, name);
-}
-
-void process_end_with_parent(void)
-{
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 void process_begin_group(void)

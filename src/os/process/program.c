@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/process/library_name.h"
+#include "os/process/program_file.h"
+
 static bool cut_name(char path[PATH_MAX])
 {
         char *slash = strrchr(path, '/');
@@ -16,15 +19,13 @@ static bool cut_name(char path[PATH_MAX])
 
 bool program_folder(char ret[PATH_MAX])
 {
-        ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-        ret[n > 0 ? n : 0] = 0;
-        return cut_name(ret);
+        return program_file(ret) && cut_name(ret);
 }
 
 bool program_folder_of(const void *code, char ret[PATH_MAX])
 {
         Dl_info info;
-        if (!dladdr(code, &info) || !info.dli_fname || !strstr(info.dli_fname, ".so"))
+        if (!dladdr(code, &info) || !info.dli_fname || !strstr(info.dli_fname, LIBRARY_SUFFIX))
                 return program_folder(ret);
         return realpath(info.dli_fname, ret) && cut_name(ret);
 }

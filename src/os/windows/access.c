@@ -1,8 +1,12 @@
 #include "os/windows/access.h"
 
 #include <aclapi.h>
+#include <errno.h>
+#include <sddl.h>
 #include <string.h>
+#include <wchar.h>
 
+#include "os/once.h"
 #include "os/windows/descriptor.h"
 
 enum {
@@ -12,21 +16,28 @@ enum {
                  FILE_DELETE_CHILD | DELETE | WRITE_DAC | WRITE_OWNER,
 };
 
-/* Return true if this process runs as that user. */
-static bool is_own(PSID user)
+union user {
+        TOKEN_USER of;
+        char room[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+};
+
+/* Find the user of this process. False: GetLastError() gives the reason. */
+static bool own_user(union user *ret)
 {
-        union {
-                TOKEN_USER of;
-                char room[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
-        } own;
         HANDLE token;
         DWORD size;
         if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token))
                 return false;
-        bool ret = GetTokenInformation(token, TokenUser, &own, sizeof(own), &size) &&
-                   EqualSid(own.of.User.Sid, user);
+        bool ok = GetTokenInformation(token, TokenUser, ret, sizeof(*ret), &size);
         CloseHandle(token);
-        return ret;
+        return ok;
+}
+
+/* Return true if this process runs as that user. */
+static bool is_own(PSID user)
+{
+        union user own;
+        return own_user(&own) && EqualSid(own.of.User.Sid, user);
 }
 
 /* Return true if the user has all rights on this host anyway. */
@@ -106,4 +117,30 @@ bool access_of(HANDLE file, struct access *ret)
         access_judge(owner, list, ret);
         LocalFree(all);
         return true;
+}
+
+static SECURITY_ATTRIBUTES private = { .nLength = sizeof(private) };
+
+static void make_private(void)
+{
+        union user own;
+        wchar_t *name, text[256];
+        if (!own_user(&own) || !ConvertSidToStringSidW(own.of.User.Sid, &name))
+                return;
+        /* No inherited entries; all rights for the system, administrators and this user. */
+        (void)_snwprintf(text, 256, L"D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;FA;;;%ls)", name);
+        text[255] = 0;
+        LocalFree(name);
+        (void)ConvertStringSecurityDescriptorToSecurityDescriptorW(
+                text, SDDL_REVISION_1, &private.lpSecurityDescriptor, NULL);
+}
+
+SECURITY_ATTRIBUTES *access_private(void)
+{
+        static struct once once = ONCE_INIT;
+        once_run(&once, make_private);
+        if (private.lpSecurityDescriptor)
+                return &private;
+        errno = EACCES;
+        return NULL;
 }

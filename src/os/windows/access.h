@@ -19,4 +19,8 @@ void access_judge(PSID owner, PACL list, struct access *ret);
 /* The same for an open file, which needs READ_CONTROL. False: errno gives the reason. */
 bool access_of(HANDLE file, struct access *ret);
 
+/* Return the attributes of new files and folders for this process's user, administrators and the system alone. Those of
+ * a folder hold for new files in it, too. Static; any thread. NULL: errno gives the reason. */
+SECURITY_ATTRIBUTES *access_private(void);
+
 #endif

@@ -1,6 +1,8 @@
 #include "os/windows/descriptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <io.h>
 #include <netdb.h>
 
 #include "os/once.h"
@@ -12,10 +14,26 @@ enum { SOCKET_BIT = 1 << 30 };
 
 static bool started;
 
+/* The socket that has a number of the C library (descriptor_place). */
+static struct placed {
+        int fd;
+        SOCKET socket;
+} placed = { -1, INVALID_SOCKET };
+
 static void start(void)
 {
         WSADATA unused;
         started = WSAStartup(MAKEWORD(2, 2), &unused) == 0;
+}
+
+int descriptor_of_file(void *handle)
+{
+        if (handle == INVALID_HANDLE_VALUE)
+                return descriptor_fail_system();
+        int fd = _open_osfhandle((intptr_t)handle, _O_BINARY | _O_NOINHERIT);
+        if (fd < 0)
+                CloseHandle(handle);
+        return fd;
 }
 
 bool descriptor_start(void)
@@ -31,6 +49,16 @@ int windows_getaddrinfo(const char *host, const char *service, const struct addr
                         struct addrinfo **ret)
 {
         return descriptor_start() ? getaddrinfo(host, service, hints, ret) : EAI_FAIL;
+}
+
+const char *windows_gai_strerror(int r)
+{
+        return r == EAI_MEMORY    ? "out of memory"
+               : r == EAI_NONAME  ? "the name is not known"
+               : r == EAI_AGAIN   ? "the name server does not answer"
+               : r == EAI_FAMILY  ? "there is no address of this kind"
+               : r == EAI_SERVICE ? "the port is not known"
+                                  : "the name can't be resolved";
 }
 
 int descriptor_error(int winsock_error)
@@ -135,10 +163,24 @@ int descriptor_of(SOCKET s, bool waits)
 
 bool descriptor_is_socket(int fd)
 {
-        return fd >= 0 && fd & SOCKET_BIT;
+        return fd >= 0 && (fd & SOCKET_BIT || fd == placed.fd);
 }
 
 SOCKET descriptor_socket(int fd)
 {
-        return descriptor_is_socket(fd) ? (SOCKET)(fd & ~SOCKET_BIT) : INVALID_SOCKET;
+        return !descriptor_is_socket(fd) ? INVALID_SOCKET
+               : fd == placed.fd         ? placed.socket
+                                         : (SOCKET)(fd & ~SOCKET_BIT);
+}
+
+bool descriptor_place(SOCKET s, int fd)
+{
+        int unused = _wopen(L"NUL", _O_RDONLY | _O_NOINHERIT);
+        bool ok = unused >= 0 && (unused == fd || _dup2(unused, fd) == 0);
+        if (unused >= 0 && unused != fd)
+                (void)_close(unused);
+        int other = ok && descriptor_start() ? descriptor_of(s, false) : -1;
+        if (other >= 0)
+                placed = (struct placed){ fd, s };
+        return other >= 0;
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
-#include <share.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +10,10 @@
 
 #include "os/folder.h"
 #include "os/random.h"
+#include "os/windows/access.h"
 #include "os/windows/descriptor.h"
+#include "os/windows/event_set.h"
+#include "os/windows/packets.h"
 #include "os/windows/wide.h"
 
 #include <windows.h>
@@ -52,13 +54,23 @@ bool file_real_path(const char *path, char ret[PATH_MAX])
         return n && n < WIDE_MAX && wide_path_text(full, ret, PATH_MAX);
 }
 
-/* Open a file by the C library. Other programs may open it, too, as on Linux. */
+/* Open a file. Other programs may open it, too, as on Linux. A new file is this user's alone. */
 static int open_at(const char *path, int flags)
 {
         wchar_t wide[WIDE_MAX];
-        return wide_path(path, wide) ? _wsopen(wide, flags | _O_BINARY | _O_NOINHERIT, _SH_DENYNO,
-                                               _S_IREAD | _S_IWRITE)
-                                     : -1;
+        SECURITY_ATTRIBUTES *private = access_private();
+        const DWORD access = flags & _O_RDWR     ? GENERIC_READ | GENERIC_WRITE
+                             : flags & _O_WRONLY ? GENERIC_WRITE
+                                                 : GENERIC_READ;
+        const DWORD how = !(flags & _O_CREAT) ? OPEN_EXISTING
+                          : flags & _O_EXCL   ? CREATE_NEW
+                          : flags & _O_TRUNC  ? CREATE_ALWAYS
+                                              : OPEN_ALWAYS;
+        if (!private || !wide_path(path, wide))
+                return -1;
+        HANDLE h = CreateFileW(wide, access, FILE_SHARE_READ | FILE_SHARE_WRITE, private, how,
+                               FILE_ATTRIBUTE_NORMAL, NULL);
+        return descriptor_of_file(h);
 }
 
 /* Return true if the path is a link, which the caller refuses. */
@@ -144,10 +156,19 @@ int file_open_again(int fd)
         return -1;
 }
 
+/* A file that the system removes with its last handle, and writes to the disk only when it lacks memory. */
 int file_create_in_memory(void)
 {
-        errno = ENOSYS;
-        return -1;
+        wchar_t folder[MAX_PATH + 1], path[MAX_PATH + 1];
+        SECURITY_ATTRIBUTES *private = access_private();
+        if (!private)
+                return -1;
+        if (!GetTempPathW(MAX_PATH, folder) || !GetTempFileNameW(folder, L"spc", 0, path))
+                return descriptor_fail_system();
+        HANDLE h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE,
+                               FILE_SHARE_READ | FILE_SHARE_WRITE, private, CREATE_ALWAYS,
+                               FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+        return descriptor_of_file(h);
 }
 
 int file_take(const char *path, bool replace)
@@ -206,8 +227,11 @@ int file_duplicate(int fd)
 
 bool file_close(int fd)
 {
-        if (descriptor_is_socket(fd))
+        if (descriptor_is_socket(fd)) {
+                event_set_forget(fd);
+                packets_forget(fd);
                 return closesocket(descriptor_socket(fd)) == 0 || descriptor_fail() == 0;
+        }
         return fd >= 0 && _close(fd) == 0;
 }
 

@@ -10,17 +10,18 @@
 #include "os/file.h"
 #include "os/file_info.h"
 #include "os/random.h"
+#include "os/windows/access.h"
 #include "os/windows/descriptor.h"
 #include "os/windows/wide.h"
 
 #include <windows.h>
 
-/* The folders of a user's profile are that user's alone, and new ones inherit that. */
 bool folder_make_new(const char *path)
 {
         wchar_t wide[WIDE_MAX];
-        return wide_path(path, wide) &&
-               (CreateDirectoryW(wide, NULL) || descriptor_fail_system() == 0);
+        SECURITY_ATTRIBUTES *private = access_private();
+        return private && wide_path(path, wide) &&
+               (CreateDirectoryW(wide, private) || descriptor_fail_system() == 0);
 }
 
 int folder_make(const char *path)
@@ -102,9 +103,12 @@ static int remove_entry(void *user, const char *name, const WIN32_FIND_DATAW *d)
 void folder_remove(const char *path)
 {
         wchar_t wide[WIDE_MAX];
-        (void)entries(path, remove_entry, (void *)(uintptr_t)path);
-        if (wide_path(path, wide))
-                (void)RemoveDirectoryW(wide);
+        if (!wide_path(path, wide))
+                return;
+        DWORD a = GetFileAttributesW(wide);
+        if (a != INVALID_FILE_ATTRIBUTES && !(a & FILE_ATTRIBUTE_REPARSE_POINT))
+                (void)entries(path, remove_entry, (void *)(uintptr_t)path);
+        (void)RemoveDirectoryW(wide);
 }
 
 bool folder_is_read_only(const char *path)

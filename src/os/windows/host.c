@@ -37,6 +37,12 @@ void host_identity(char *ret, size_t size)
         snprintf(ret, size, "%s %s", machine, name);
 }
 
+void host_clock_source(char *ret, size_t size)
+{
+        (void)size;
+        *ret = 0; /* the system does not tell */
+}
+
 void host_user(char *ret, size_t size)
 {
         wchar_t name[257];

@@ -28,6 +28,15 @@ void terminal_write(const char *data, size_t size)
         }
 }
 
+void terminal_never_pause(void)
+{
+        HANDLE console = GetStdHandle(STD_INPUT_HANDLE);
+        DWORD mode;
+        if (GetConsoleMode(console, &mode))
+                (void)SetConsoleMode(console, (mode & ~(DWORD)ENABLE_QUICK_EDIT_MODE) |
+                                                      ENABLE_EXTENDED_FLAGS);
+}
+
 void terminal_size(int *ret_width, int *ret_height)
 {
         CONSOLE_SCREEN_BUFFER_INFO info;

@@ -82,12 +82,18 @@ long thread_preemptions(void)
         return 0;
 }
 
-unsigned thread_cores(void)
+unsigned thread_cores_at_once(void)
 {
         DWORD_PTR own, all;
         return GetProcessAffinityMask(GetCurrentProcess(), &own, &all)
                        ? (unsigned)__builtin_popcountll(own)
                        : 0;
+}
+
+/* No quota of CPU time is read. */
+unsigned thread_cores(void)
+{
+        return thread_cores_at_once();
 }
 
 /* Windows has no fork(). */

@@ -1,6 +1,6 @@
 #include "os/vm.h"
 
-#include <errno.h>
+#include <io.h>
 
 #include <windows.h>
 
@@ -37,67 +37,21 @@ int vm_allow(uint64_t at, size_t size, enum vm_access access)
 void vm_unmap(uint64_t at, size_t size)
 {
         (void)size;
-        (void)VirtualFree((void *)(uintptr_t)at, 0, MEM_RELEASE);
+        if (!UnmapViewOfFile((void *)(uintptr_t)at))
+                (void)VirtualFree((void *)(uintptr_t)at, 0, MEM_RELEASE);
 }
-
-/* ---- mappings of files, and hints ------------------------------------------------------------ */
 
 int vm_map_file(int fd, uint64_t offset, size_t size, uint64_t *ret)
 {
-        (void)fd, (void)offset, (void)size, (void)ret;
-        return SP_E_NOMEM;
-}
-
-bool vm_can_map_twice(void)
-{
-        return false;
-}
-
-int vm_map_twice(uint64_t at, size_t size, uint64_t *ret, uint64_t *ret_other, int *ret_fd)
-{
-        (void)at, (void)size, (void)ret, (void)ret_other, (void)ret_fd;
-        errno = ENOSYS;
-        return SP_E_LIMIT;
-}
-
-int vm_empty_file(int fd, uint64_t offset, size_t size)
-{
-        (void)fd, (void)offset, (void)size;
-        return SP_E_UNSUPP;
-}
-
-void vm_keep_from_children(uint64_t at, size_t size)
-{
-        (void)at, (void)size;
-}
-
-void vm_prefer_large_pages(void *at, size_t size)
-{
-        (void)at, (void)size;
-}
-
-void vm_populate(uint64_t at, size_t size)
-{
-        (void)at, (void)size;
-}
-
-bool vm_next_data(int fd, uint64_t from, uint64_t end, uint64_t *ret_begin, uint64_t *ret_end)
-{
-        (void)fd;
-        if (from >= end)
-                return false;
-        *ret_begin = from;
-        *ret_end = end;
-        return true;
-}
-
-bool vm_touched(uint64_t at, size_t size)
-{
-        (void)at, (void)size;
-        return true;
-}
-
-void vm_untouch(uint64_t at, size_t size)
-{
-        (void)at, (void)size;
+        HANDLE mapping =
+                CreateFileMappingW((HANDLE)_get_osfhandle(fd), NULL, PAGE_READWRITE, 0, 0, NULL);
+        if (!mapping)
+                return SP_E_NOMEM;
+        void *p =
+                MapViewOfFile(mapping, FILE_MAP_WRITE, (DWORD)(offset >> 32), (DWORD)offset, size);
+        CloseHandle(mapping); /* the view keeps it */
+        if (!p)
+                return SP_E_NOMEM;
+        *ret = (uint64_t)(uintptr_t)p;
+        return 0;
 }

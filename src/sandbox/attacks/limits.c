@@ -11,6 +11,7 @@ enum {
         SHARED_FILE = 1,       /* MAP_SHARED */
         READ_WRITE = 3,
         HOLD_MS = 15000,      /* meanwhile a server's meter ends the session */
+        HOLD_MANY_MS = 45000, /* the same, where it looks at thousands of processes */
         MANY_FILES = 4 * MIB, /* bytes of each of many files */
 };
 
@@ -50,7 +51,7 @@ int attack_many_processes(struct attack *a)
         while (n < wanted && (r = idle_process()) > 0)
                 pids[n++] = (i32)r;
         if (r > 0)
-                nap_ms(HOLD_MS);
+                nap_ms(HOLD_MANY_MS);
         int outcome = judge(a, r);
         while (n > 0)
                 kill_child(pids[--n]);

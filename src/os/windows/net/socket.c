@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "os/file.h"
-#include "os/net/multipath.h"
 #include "os/windows/descriptor.h"
+#include "os/windows/packets.h"
 
 #include <mstcpip.h>
 
@@ -26,22 +26,6 @@ int socket_new_of(const struct socket_address *like, int protocol)
 int socket_new(const struct socket_address *like)
 {
         return socket_new_of(like, 0);
-}
-
-int multipath_new(const struct socket_address *like)
-{
-        return socket_new(like); /* Windows has no Multipath TCP */
-}
-
-int multipath_further_paths(int fd)
-{
-        (void)fd;
-        return -1;
-}
-
-void multipath_state(int fd, struct socket_tcp_state *state)
-{
-        (void)fd, (void)state;
 }
 
 /* Windows has no fork(), so no child has copies. */
@@ -188,23 +172,54 @@ void socket_end_sending(int fd)
         (void)shutdown(descriptor_socket(fd), SD_SEND);
 }
 
+/* Make a socket that programs can also read and write like a file, which those for overlapped calls can't. */
+static int new_plain(const struct socket_address *like)
+{
+        return descriptor_start()
+                       ? descriptor_of(WSASocketW(like->at.ss_family, SOCK_STREAM, 0, NULL, 0, 0),
+                                       false)
+                       : -1;
+}
+
+static bool is_same(const struct sockaddr_in *a, const struct sockaddr_in *b)
+{
+        return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
+}
+
+/* Accept the connection of `to`, which has been made. Other programs' connections, which may have come before it, are
+ * closed. -1: it is not among them. */
+static int accept_own(int listener, int to)
+{
+        enum { STRANGERS_MAX = 1000 };
+        struct socket_address own, other;
+        if (!socket_own_address(to, &own))
+                return -1;
+        for (int i = 0; i < STRANGERS_MAX; i++) {
+                int fd = socket_accept(listener);
+                if (fd < 0)
+                        return -1;
+                if (socket_other_address(fd, &other) &&
+                    is_same((struct sockaddr_in *)&own.at, (struct sockaddr_in *)&other.at))
+                        return fd;
+                (void)file_close(fd);
+        }
+        return -1;
+}
+
 /* Windows has no pairs of sockets. A connection over the loopback interface takes their place, if both its ends are of
- * this call. */
+ * this call. The second end, which is accepted, is of the listener's kind. */
 bool socket_pair_streams(int ret[2])
 {
-        struct socket_address at, own, other;
+        struct socket_address at;
         socket_address_any_ip4(0, &at);
         ((struct sockaddr_in *)&at.at)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        int listener = socket_new(&at), to = socket_new(&at), from = -1;
+        int listener = new_plain(&at), to = socket_new(&at), from = -1;
         bool ok = listener >= 0 && to >= 0 && socket_bind(listener, &at, false) &&
                   socket_listen(listener) && socket_own_address(listener, &at) &&
                   file_wait(listener) && file_wait(to) && socket_connect(to, &at);
         if (ok)
-                from = socket_accept(listener);
-        ok = ok && from >= 0 && file_wait(from) && socket_own_address(to, &own) &&
-             socket_other_address(from, &other) &&
-             ((struct sockaddr_in *)&own.at)->sin_port ==
-                     ((struct sockaddr_in *)&other.at)->sin_port;
+                from = accept_own(listener, to);
+        ok = ok && from >= 0 && file_wait(from);
         if (listener >= 0)
                 (void)file_close(listener);
         if (ok) {
@@ -221,8 +236,19 @@ bool socket_pair_streams(int ret[2])
 
 bool socket_pair_packets(int ret[2])
 {
-        (void)ret;
-        errno = ENOSYS;
+        int pair[2];
+        if (!socket_pair_streams(pair))
+                return false;
+        for (int i = 0; i < 2; i++)
+                (void)set(pair[i], IPPROTO_TCP, TCP_NODELAY, 1);
+        if (file_never_wait(pair[0]) && file_never_wait(pair[1]) && packets_begin(pair)) {
+                ret[0] = pair[0];
+                ret[1] = pair[1];
+                return true;
+        }
+        (void)file_close(pair[0]);
+        (void)file_close(pair[1]);
+        errno = ENOMEM;
         return false;
 }
 

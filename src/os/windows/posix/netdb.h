@@ -9,4 +9,9 @@ int windows_getaddrinfo(const char *host, const char *service, const struct addr
 #undef getaddrinfo
 #define getaddrinfo windows_getaddrinfo
 
+/* The system's own texts are in the user's language, and in a buffer that threads share. */
+const char *windows_gai_strerror(int r);
+#undef gai_strerror
+#define gai_strerror windows_gai_strerror
+
 #endif

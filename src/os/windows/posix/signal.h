@@ -6,6 +6,7 @@
 
 enum {
         SIGHUP = 1,
+        SIGQUIT = 3,
         SIGTRAP = 5,
         SIGBUS = 7,
         SIGKILL = 9,
@@ -17,7 +18,11 @@ enum {
         SIGCONT = 18,
         SIGSTOP = 19,
         SIGTSTP = 20,
-        SIGWINCH = 28
+        SIGXCPU = 24,
+        SIGVTALRM = 26,
+        SIGPROF = 27,
+        SIGWINCH = 28,
+        SIGIO = 29
 };
 
 #endif

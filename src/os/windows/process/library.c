@@ -12,7 +12,12 @@ static _Thread_local DWORD last_error;
 struct library *library_load(const char *name, unsigned flags)
 {
         wchar_t wide[WIDE_MAX];
-        HMODULE unused, library = wide_path(name, wide) ? LoadLibraryW(wide) : NULL;
+        HMODULE unused, library = NULL;
+        /* Neither the current folder nor PATH. The libraries that it needs may be in its own folder. */
+        const DWORD where = LOAD_LIBRARY_SEARCH_DEFAULT_DIRS |
+                            (strpbrk(name, "/\\") ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR : 0);
+        if (wide_path(name, wide))
+                library = LoadLibraryExW(wide, NULL, where);
         last_error = library ? 0 : GetLastError();
         if (library && flags & LIBRARY_FOR_EVER)
                 (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN |

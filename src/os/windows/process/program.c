@@ -1,7 +1,9 @@
 #include "os/process/program.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "os/windows/process/start.h"
 #include "os/windows/wide.h"
 
 #include <windows.h>
@@ -31,9 +33,20 @@ bool program_folder_of(const void *code, char ret[PATH_MAX])
                folder_of(module, ret);
 }
 
-/* No program can take the place of another. */
+static BOOL WINAPI leave_to_program(DWORD event)
+{
+        (void)event;
+        return TRUE;
+}
+
+/* No program can take the place of another. This process waits for its end and then ends in the same way. Keys such as
+ * Ctrl-C are for the program alone. */
 int program_become(char *const argv[])
 {
-        (void)argv;
-        return SP_E_INVAL;
+        HANDLE process;
+        DWORD status;
+        if (!start_program(argv, NULL, &process))
+                return errno == ENOENT ? SP_E_NOENT : SP_E_INVAL;
+        (void)SetConsoleCtrlHandler(leave_to_program, TRUE);
+        ExitProcess(start_wait(process, &status) ? status : 126);
 }

@@ -1,0 +1,84 @@
+#include "av/hardware.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libavutil/hwcontext.h>
+#include <libavutil/log.h>
+
+#include "base/log.h"
+
+#define LOG "media-av"
+
+static struct {
+        const char *name;
+        AVBufferRef *device; /* NULL: none */
+        bool told;           /* about the stream */
+} hardware;
+
+bool hardware_open(const char *text)
+{
+        char type[16] = "", error[AV_ERROR_MAX_STRING_SIZE];
+        size_t n = strcspn(text, ":");
+        if (n < sizeof(type))
+                memcpy(type, text, n);
+        av_log_set_level(AV_LOG_QUIET);
+        enum AVHWDeviceType kind = av_hwdevice_find_type_by_name(type);
+        if (kind == AV_HWDEVICE_TYPE_NONE) {
+                log_warn(LOG, "libavutil has no type of the device %s: decoders use the processor",
+                         text);
+                return false;
+        }
+        /* A device of OpenCL may be SpanCL's own, which would start this program again. */
+        (void)unsetenv("SPANCL_MEDIA");
+        int r = av_hwdevice_ctx_create(&hardware.device, kind, text[n] ? text + n + 1 : NULL, NULL,
+                                       0);
+        if (r < 0) {
+                log_warn(LOG, "the device %s can't be opened: %s: decoders use the processor", text,
+                         av_make_error_string(error, sizeof(error), r));
+                return false;
+        }
+        hardware.name = text;
+        log_debug(LOG, "the device %s is open", text);
+        return true;
+}
+
+void hardware_use(AVCodecContext *c)
+{
+        /* libavcodec's own get_format prefers this device, and asks again if the device refuses the stream. */
+        if (hardware.device)
+                c->hw_device_ctx = av_buffer_ref(hardware.device);
+}
+
+static void tell(const AVCodecContext *c, bool used)
+{
+        if (!hardware.device || hardware.told)
+                return;
+        if (used)
+                log_info(LOG, "the device %s decodes %s", hardware.name, c->codec->name);
+        else
+                log_info(LOG, "the device %s does not decode this stream of %s: the processor does",
+                         hardware.name, c->codec->name);
+        hardware.told = true;
+}
+
+int hardware_fetch(const AVCodecContext *c, AVFrame *f)
+{
+        tell(c, f->hw_frames_ctx);
+        if (!f->hw_frames_ctx)
+                return 0;
+        AVFrame *copy = av_frame_alloc();
+        if (!copy)
+                return AVERROR(ENOMEM);
+        int r = av_hwframe_transfer_data(copy, f, 0);
+        if (r >= 0)
+                r = av_frame_copy_props(copy, f);
+        if (r >= 0) /* libavcodec has cut only the right and the lower edge on the device */
+                r = av_frame_apply_cropping(copy, AV_FRAME_CROP_UNALIGNED);
+        if (r >= 0) {
+                av_frame_unref(f);
+                av_frame_move_ref(f, copy);
+        }
+        av_frame_free(&copy);
+        return r;
+}
