@@ -58,7 +58,8 @@ void engine_command_free(struct command *c)
         command_release(c);
         if (c->batch)
                 engine_batch_unref(c->batch);
-        engine_reroute_settled(c);
+        if (c->submission.given_up)
+                engine_reroute_settled(c);
         if (c->submission.transfer)
                 engine_transfer_leave(c->submission.transfer, c);
         list_remove(&c->link);
