@@ -1,7 +1,7 @@
-/* media CODEC PACKETS ROUNDS: decodes a stream on the first media device, over and over. Prints the
- * seconds of each round, and those of this process's processors. Pictures go to a few buffers in turn;
- * nothing reads them. PACKETS: access units, each behind its size (32 bits). bench/media.py compares
- * with ffmpeg. */
+/* media CODEC PACKETS ROUNDS [FLAGS]: decodes a stream on the first media device, over and over, with these
+ * flags (docs/MEDIA.md). Prints the seconds of each round, and those of this process's processors. Pictures
+ * go to a few buffers in turn; nothing reads them. PACKETS: access units, each behind its size (32 bits).
+ * bench/media.py compares with ffmpeg. */
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -79,8 +79,9 @@ int main(int argc, char **argv)
         cl_int words[8];
         cl_uint format = 0;
         size_t count = 0, size;
-        if (argc != 4)
+        if (argc != 4 && argc != 5)
                 return 2;
+        cl_uint flags = argc == 5 ? (cl_uint)atoi(argv[4]) : 0;
         open_device(argv[1]);
         uint8_t *bytes = read_file(argv[2], &size);
         for (size_t at = 0; at < size && count < PACKETS_MAX; count++) {
@@ -100,9 +101,9 @@ int main(int argc, char **argv)
         for (int round = 0; round < atoi(argv[3]); round++) {
                 double begin = seconds(CLOCK_MONOTONIC), used = seconds(CLOCK_PROCESS_CPUTIME_ID);
                 for (size_t i = 0; i < count; i++)
-                        decode(packets[i], pictures[i % PICTURES], i ? 0 : RESET);
+                        decode(packets[i], pictures[i % PICTURES], flags | (i ? 0 : RESET));
                 do {
-                        decode(NULL, pictures[0], FLUSH);
+                        decode(NULL, pictures[0], flags | FLUSH);
                         CHECK(clEnqueueReadBuffer(queue, status, CL_TRUE, 0, sizeof(words), words,
                                                   0, NULL, NULL));
                 } while (words[0] == 0);

@@ -24,6 +24,7 @@ static void usage(void)
         for (size_t i = 0; i < place_count; i++)
                 printf("      %-14s %s\n", places[i].name, places[i].text);
         printf("  --stream FILE      a V-PCC stream; without it a figure of balls\n"
+               "  --libavcodec       libavcodec decodes it, where the device has that\n"
                "  --voxels N         side of the figure of balls, a multiple of 16 up to 1024 (512)\n"
                "  --capacity N       points of a frame, at most (1500000)\n"
                "  --size WxH         the camera's pictures (1280x720)\n"
@@ -90,6 +91,7 @@ static const struct {
         { "near", NUMBER, AT(near), 0, DEVICES_MAX - 1 },
         { "far", NUMBER, AT(far), 0, DEVICES_MAX - 1 },
         { "feed", NUMBER, AT(feed), 0, DEVICES_MAX - 1 },
+        { "libavcodec", FLAG, AT(libavcodec), 0, 0 },
         { "wide", FLAG, AT(wide), 0, 0 },
         { "list", FLAG, AT(list), 0, 0 },
         { "sort", NUMBER, AT(sort), 0, 64 << 20 },

@@ -1,6 +1,6 @@
 #include "feed.h"
 
-enum { STATUS_WORDS = 8 };
+enum { STATUS_WORDS = 8, RESET = 1, LIBAVCODEC = 4 }; /* docs/MEDIA.md */
 
 void pictures_new(struct machine *m, const struct source *s, struct pictures *ret)
 {
@@ -94,7 +94,7 @@ static void decode(struct feed *f, enum video v, size_t map, const struct packet
                                 f->streams[v] },
                     6);
         set_int(f->decode, 6, 0);
-        set_int(f->decode, 7, reset);
+        set_int(f->decode, 7, (reset ? RESET : 0) | (f->source->libavcodec ? LIBAVCODEC : 0));
         launch(f->device, f->decode, 1, 0);
 }
 

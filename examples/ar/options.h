@@ -10,7 +10,7 @@ struct options {
         int width, height, frames, warm, ahead, thin, voxels, opacity, capacity;
         int near, far, feed; /* devices of the list; -1: by default */
         int sort;            /* keys to sort and compare; -1: none */
-        bool wide, list, figures, verify, fallback, window;
+        bool libavcodec, wide, list, figures, verify, fallback, window;
 };
 
 #endif

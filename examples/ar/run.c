@@ -173,6 +173,7 @@ static void session_open(struct session *s, const struct options *o, struct mach
         s->rgba = allocate((size_t)o->width * (size_t)o->height * 4, 1);
         output_open(&s->output, o);
         source_open(&s->source, o->stream, (size_t)o->voxels, (size_t)o->capacity);
+        s->source.libavcodec = o->libavcodec;
         params.place.view = (struct view){ .width = o->width,
                                            .height = o->height,
                                            .voxels = (int)s->source.voxels };

@@ -32,6 +32,7 @@ struct source {
         size_t block_count, patch_count, voxels;
         size_t picture_sizes[VIDEOS]; /* bytes */
         size_t packet_size;           /* bytes of a packet; 0: no stream */
+        bool libavcodec;              /* decodes them, not the module */
         size_t capacity;              /* points of a frame, at most */
         struct v3c_frame *v3c;        /* of a stream: as the parser describes them */
         void *owned[2];

@@ -66,8 +66,11 @@ static void allow_paths(const struct rules *r, const struct paths *p)
                 [PATH_MEMORY] = r->handled,
                 [PATH_WRITE] = r->handled,
         };
-        for (size_t i = 0; i < p->count; i++)
-                allow(r, p->list[i].name, access[p->list[i].use]);
+        for (size_t i = 0; i < p->count; i++) {
+                const struct path *path = &p->list[i];
+                bool all = p->all_own && path->use == PATH_SELF;
+                allow(r, all ? "/proc" : path->name, access[path->use]);
+        }
 }
 
 /* Start a set of rules for these kinds of access, which allows none yet. False: the log says why; `fd` -1: this kernel

@@ -306,12 +306,24 @@ int paths_find_cuda(struct paths *p)
                                             "/run/nvidia*", "/proc",
                                             "/sys/bus",     "/sys/devices",
                                             "/sys/module" };
-        static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/nvidia*" };
+        /* Within a session's walls no pattern finds the nodes, because /dev can't be listed there. */
+        static const char *const devices[] = { "/dev/null",
+                                               "/dev/zero",
+                                               "/dev/nvidiactl",
+                                               "/dev/nvidia-uvm",
+                                               "/dev/nvidia-uvm-tools",
+                                               "/dev/nvidia-modeset" };
+        enum { GPUS_MAX = 32 }; /* NV_MAX_DEVICES of NVIDIA's kernel modules */
         struct finding f = { .paths = p };
         for (size_t i = 0; i < array_size(read); i++)
                 add_matching(&f, read[i], PATH_READ);
         for (size_t i = 0; i < array_size(devices); i++)
-                add_matching(&f, devices[i], PATH_DEVICE);
+                add(&f, devices[i], PATH_DEVICE);
+        for (int i = 0; i < GPUS_MAX; i++) {
+                char node[24];
+                snprintf(node, sizeof(node), "/dev/nvidia%d", i);
+                add(&f, node, PATH_DEVICE);
+        }
         add(&f, "/proc/self", PATH_SELF);
         add_list(&f, getenv("LD_LIBRARY_PATH"));
         if (!f.failed)

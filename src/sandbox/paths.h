@@ -36,6 +36,7 @@ struct path {
 struct paths { /* zeroed memory is an empty list */
         struct path *list;
         size_t count;
+        bool all_own; /* /proc shows own processes only: /proc/self stands for all of them */
 };
 
 /* Find the paths that drivers and compilers need on this host, in this environment. The worker

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -271,6 +272,41 @@ static void a_worker_with_cuda_makes_unix_sockets_in_its_own_namespace(void **st
                 skip();
         assert_int_equal(r, 1);
         assert_int_equal(within_namespaces(has_sockets, without), 1);
+}
+
+static const char gpu[] = "/dev/nvidia31";
+
+/* A process that decodes names a thread, as CUDA's library does, and opens the GPU's node again behind its walls. */
+static int decodes(void)
+{
+        pid_t pid = fork();
+        if (!pid) {
+                char name[64];
+                snprintf(name, sizeof(name), "/proc/self/task/%d/comm", (int)getpid());
+                bool names = can_open(name, O_WRONLY | O_CREAT | O_TRUNC);
+                _exit(!names                                                      ? 2
+                      : sandbox_enter_media(false, true) && can_open(gpu, O_RDWR) ? 1
+                                                                                  : 3);
+        }
+        int status;
+        return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+}
+
+static void a_worker_with_cuda_starts_processes_that_decode(void **state)
+{
+        (void)state;
+        char *with[] = { (char[]){ "--fabric=off" }, (char[]){ "--media=device=cuda:0" }, NULL };
+        char *without[] = { (char[]){ "--fabric=off" }, (char[]){ "--media=device=vaapi" }, NULL };
+        /* The node is /dev/null's. */
+        if (!has_landlock() || mknod(gpu, S_IFCHR | 0666, makedev(1, 3)) < 0)
+                skip();
+        (void)chmod(gpu, 0666);
+        int r = within_namespaces(decodes, with), narrow = within_namespaces(decodes, without);
+        unlink(gpu);
+        if (r == NOT_HERE)
+                skip();
+        assert_int_equal(r, 1);
+        assert_int_equal(narrow, 2);
 }
 
 static int handed; /* a connection, as the supervisor and the dialler hand them over */
@@ -685,6 +721,7 @@ int main(void)
                 cmocka_unit_test(the_host_cannot_be_administered),
                 cmocka_unit_test(a_socket_cannot_be_made),
                 cmocka_unit_test(a_worker_with_cuda_makes_unix_sockets_in_its_own_namespace),
+                cmocka_unit_test(a_worker_with_cuda_starts_processes_that_decode),
                 cmocka_unit_test(a_connection_cannot_be_turned_elsewhere),
                 cmocka_unit_test(a_named_fabric_lets_workers_make_internet_sockets),
                 cmocka_unit_test(the_dialler_connects_and_does_nothing_else),
