@@ -1,7 +1,9 @@
 #include "sandbox/namespaces.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "sandbox/sandbox.h"
 
 static pid_t number_outside; /* 0: no namespaces */
-static bool has_users;
+static bool has_users, has_proc;
 
 static bool put(const char *file, const char *text)
 {
@@ -95,21 +97,41 @@ int namespaces_leave(const struct config_options *o)
         return has_users ? 0 : -1;
 }
 
-/* Mount /proc. The parts of it that concern the whole host are read-only, even for uid 0. */
+static const unsigned long proc_flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+/* Make a file or folder of /proc read-only. 0 or an errno. */
+static int make_readonly(const char *path)
+{
+        if (mount(path, path, NULL, MS_BIND, NULL) < 0)
+                return errno == ENOENT ? 0 : errno;
+        return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | proc_flags, NULL) < 0
+                       ? errno
+                       : 0;
+}
+
+/* Mount /proc. All but the folders of processes concerns the whole host, and is read-only, even for uid 0. */
 static int mount_proc(void)
 {
-        static const char *const host[] = { "/proc/sys", "/proc/sysrq-trigger",
-                                            "/proc/irq", "/proc/bus",
-                                            "/proc/fs",  "/proc/acpi",
-                                            "/proc/scsi" };
-        const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-        if (mount("proc", "/proc", "proc", flags, NULL) < 0)
+        char path[PATH_MAX];
+        struct stat st;
+        int error = 0;
+        if (mount("proc", "/proc", "proc", proc_flags, NULL) < 0)
                 return errno;
-        for (size_t i = 0; i < array_size(host); i++)
-                if (mount(host[i], host[i], NULL, MS_BIND, NULL) == 0 &&
-                    mount(NULL, host[i], NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) < 0)
-                        return errno;
-        return 0;
+        DIR *dir = opendir("/proc");
+        if (!dir)
+                return errno;
+        for (struct dirent *e; !error && (e = readdir(dir));) {
+                bool of_process = *e->d_name >= '0' && *e->d_name <= '9';
+                if (of_process || *e->d_name == '.' ||
+                    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                        continue;
+                snprintf(path, sizeof(path), "/proc/%s", e->d_name);
+                /* Links lead to the folders of processes. */
+                if (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_mode & 0222))
+                        error = make_readonly(path);
+        }
+        closedir(dir);
+        return error;
 }
 
 int namespaces_enter(pid_t outside)
@@ -120,12 +142,19 @@ int namespaces_enter(pid_t outside)
         if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
                 return errno;
         number_outside = outside;
-        return mount_proc();
+        int error = mount_proc();
+        has_proc = !error;
+        return error;
 }
 
 pid_t namespaces_outside(void)
 {
         return number_outside;
+}
+
+bool namespaces_have_proc(void)
+{
+        return has_proc;
 }
 
 bool namespaces_of_users(void)

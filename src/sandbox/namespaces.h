@@ -20,6 +20,9 @@ int namespaces_enter(pid_t outside);
 /* Return the number given to namespaces_enter; 0: this process has no namespaces of its own. */
 pid_t namespaces_outside(void);
 
+/* Return true if /proc shows only the processes of these namespaces, and nothing else in it can be written. */
+bool namespaces_have_proc(void);
+
 /* Return true if one of them is a user namespace. It has one user, whose processes RLIMIT_NPROC
  * counts apart from those outside. */
 bool namespaces_of_users(void);

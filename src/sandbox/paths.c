@@ -307,12 +307,14 @@ int paths_find_cuda(struct paths *p)
                                             "/sys/bus",     "/sys/devices",
                                             "/sys/module" };
         /* Within a session's walls no pattern finds the nodes, because /dev can't be listed there. */
-        static const char *const devices[] = { "/dev/null",
-                                               "/dev/zero",
-                                               "/dev/nvidiactl",
-                                               "/dev/nvidia-uvm",
-                                               "/dev/nvidia-uvm-tools",
-                                               "/dev/nvidia-modeset" };
+        static const char
+                *const devices[] = { "/dev/null",
+                                     "/dev/zero",
+                                     "/dev/nvidiactl",
+                                     "/dev/nvidia-uvm",
+                                     "/dev/nvidia-uvm-tools",
+                                     "/dev/nvidia-modeset",
+                                     "/dev/nvidia-caps" /* a folder, for parts of GPUs (MIG) */ };
         enum { GPUS_MAX = 32 }; /* NV_MAX_DEVICES of NVIDIA's kernel modules */
         struct finding f = { .paths = p };
         for (size_t i = 0; i < array_size(read); i++)

@@ -43,10 +43,9 @@ static bool move(struct user *u, const struct config_options *o, const struct pa
         return user_become(u, o, p);
 }
 
-/* Return true if processes of the session may make a Unix socket and write to their own files in /proc. CUDA's library
- * binds a socket when it decodes, and gives up if it can't name its thread. These processes inherit the worker's walls.
- * A hostile session could also bind an abstract name that a service of the host uses, or write to others' files. So the
- * worker needs a network namespace of its own, which separates abstract names, and a /proc that shows no others. */
+/* Return true if processes of the session may make a Unix socket. CUDA's library binds one when it decodes, and these
+ * processes inherit the worker's filter. A hostile session could also bind an abstract name that a service of the host
+ * uses. So the worker needs a network namespace of its own, which separates abstract names. */
 static bool decodes_by_cuda(const struct config_options *o)
 {
         return !worker_needs_network(o) && namespaces_outside() &&
@@ -88,7 +87,9 @@ bool sandbox_enter(struct user *u, const struct config_options *o,
                 log_error(LOG, "no-new-privs: %s", strerror(errno));
                 ok = false;
         }
-        paths.all_own = decodes_by_cuda(o);
+        /* CUDA's library gives up if it can't name its thread, by a file in /proc. No rule for the worker's files covers
+         * those of a process that it starts. */
+        paths.all_own = decodes_by_cuda(o) && namespaces_have_proc();
         ok = ok && files_restrict(&paths);
         paths_fini(&paths);
         return ok && restrict_calls(o, ret_refusals);
