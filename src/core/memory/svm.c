@@ -462,11 +462,26 @@ static struct svm_chunk *find_chunk(cl_context x, bool paged, size_t size, size_
         return chunk;
 }
 
+/* Does the application see the memory of an allocation without maps? */
+static bool is_managed(cl_context x) REQUIRES(client_held)
+{
+        static bool told;
+        if (!x->client->svm.managed || svm_reaches_host(x))
+                return x->client->svm.managed;
+        if (!told)
+                log_warn(
+                        "client",
+                        "SPANCL_SVM=managed: memory of a context with devices of this process and of servers is "
+                        "coarse-grained. The program has to map it");
+        told = true;
+        return false;
+}
+
 int svm_alloc(cl_context x, cl_mem_flags flags, size_t size, size_t align,
               const struct usm_kind *usm, cl_mem *ret)
 {
         struct range room;
-        bool paged = usm || (x->client->svm.managed && svm_reaches_host(x));
+        bool paged = usm || is_managed(x);
         if (size > WIRE_BULK_MAX - VM_GRANULE - align)
                 return SP_E_LIMIT;
         struct svm_chunk *chunk = find_chunk(x, paged, size, align, &room);
