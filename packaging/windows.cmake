@@ -1,8 +1,12 @@
-# The archive for Windows, a zip: bin/ with the library and the tool, lib/spancl/ with the module for TLS.
+# The archive for Windows, a zip: bin/ with the library, the tool and the server, lib/spancl/ with the module for TLS.
 install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/windows/README.md ${PROJECT_SOURCE_DIR}/LICENSE
         DESTINATION . COMPONENT windows)
 install(TARGETS spancl spancl_cli RUNTIME DESTINATION bin COMPONENT windows)
 add_dependencies(products spancl spancl_cli)
+if(TARGET spancld)
+        install(TARGETS spancld RUNTIME DESTINATION bin COMPONENT windows)
+        add_dependencies(products spancld)
+endif()
 if(TARGET spancl_tls)
         install(TARGETS spancl_tls LIBRARY DESTINATION lib/spancl COMPONENT windows)
         add_dependencies(products spancl_tls)
