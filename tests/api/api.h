@@ -140,6 +140,16 @@ static inline int api_out_of_order(const struct api *a, cl_uint device)
         return (p & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
 }
 
+/* Return true if each device has coarse-grained shared virtual memory. */
+static inline int api_has_svm(const struct api *a)
+{
+        cl_device_svm_capabilities caps = CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
+        for (cl_uint i = 0; i < a->count && caps & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER; i++)
+                OK(clGetDeviceInfo(a->devices[i], CL_DEVICE_SVM_CAPABILITIES, sizeof(caps), &caps,
+                                   NULL));
+        return (caps & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) != 0;
+}
+
 /* Return the queue of device i; devices repeat. */
 static inline cl_command_queue api_queue(const struct api *a, unsigned i)
 {

@@ -96,13 +96,8 @@ int main(void)
 {
         CHECK(!setenv("SPANCL_SVM", "managed", 1));
         struct api a = api_open(0);
-        for (cl_uint i = 0; i < a.count; i++) {
-                cl_device_svm_capabilities caps = 0;
-                OK(clGetDeviceInfo(a.devices[i], CL_DEVICE_SVM_CAPABILITIES, sizeof(caps), &caps,
-                                   NULL));
-                if (!(caps & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER))
-                        return 77;
-        }
+        if (!api_has_svm(&a))
+                return 77;
         cl_program program = api_build(&a, source, "");
         in_turn(&a, program);
         linked_list(&a, program);
