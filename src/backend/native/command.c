@@ -92,6 +92,7 @@ cl_int native_queue_create(struct backend *b, unsigned device, cl_command_queue_
                 if (!q->notifier)
                         log_info("native", "no thread to wait for a queue, using callbacks");
         }
+        completion_flags_begin(b, domain); /* an application does not wait for them earlier */
         *ret = q;
         return CL_SUCCESS;
 }

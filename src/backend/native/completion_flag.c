@@ -28,8 +28,10 @@ void completion_flags_begin(struct backend *b, struct native_domain *d)
         cl_int err = CL_SUCCESS;
         void *at;
         /* With several devices the mark would have to move to the device that reads it. */
-        if (d->quirks->completion != COMPLETION_WAIT || d->device_count != 1)
+        if (d->completion_flags_tried || d->quirks->completion != COMPLETION_WAIT ||
+            d->device_count != 1)
                 return;
+        d->completion_flags_tried = true;
         if (native_host_memory(b, (unsigned)(d - b->domains),
                                (size_t)COMPLETION_FLAGS * COMPLETION_FLAG_MAX, NULL,
                                &at) != CL_SUCCESS)

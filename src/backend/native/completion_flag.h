@@ -9,7 +9,7 @@
 enum { COMPLETION_FLAG_MAX = 16 << 10 };
 
 /* Allocate memory for the domain's flags, if they are of use on this implementation. It may fail
- * silently. Takes milliseconds. */
+ * silently. Takes milliseconds the first time; only that one tries. */
 void completion_flags_begin(struct backend *b, struct native_domain *d);
 
 /* Stop using the domain's flags; its queues are not used any more. The memory goes with the

@@ -60,6 +60,7 @@ struct native_domain {
         cl_command_queue clear_queue;
         cl_event clearing;
         /* completion_flag.c. The engine's lock guards them. */
+        bool completion_flags_tried;
         uint8_t *completion_flags; /* NULL: there are none */
         uint32_t completion_flag_fill;
         cl_mem completion_flag_mark;
