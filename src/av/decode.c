@@ -23,6 +23,8 @@ struct decoder {
         struct av_stream stream;
         enum av_decoder which;
         uint64_t pixels; /* limit of a picture */
+        int threads;
+        bool came; /* a picture, at any time */
         AVCodecContext *context;
         AVPacket *packet;
         AVFrame *waiting[WAITING_MAX]; /* in the order of output */
@@ -68,7 +70,37 @@ static enum codec_result take_all(struct decoder *d)
                         return r == AVERROR(EAGAIN) || r == AVERROR_EOF ? CODEC_OK : result_of(r);
                 }
                 d->waiting[d->count++] = f;
+                d->came = true;
         }
+}
+
+static enum codec_result open_context(struct decoder *d, bool on_device)
+{
+        const AVCodec *codec = avcodec_find_decoder(ids[d->which]);
+        d->context = codec ? avcodec_alloc_context3(codec) : NULL;
+        if (!d->context)
+                return codec ? CODEC_NO_MEMORY : CODEC_FORMAT;
+        d->context->max_pixels = (int64_t)d->pixels;
+        d->context->thread_count = d->threads;
+        d->context->thread_type = FF_THREAD_SLICE; /* threads for frames would delay pictures */
+        if (on_device)
+                hardware_use(d->context);
+        return avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
+}
+
+/* Decode on the processor from now on. */
+static enum codec_result leave_device(struct decoder *d)
+{
+        AVCodecContext *before = d->context;
+        enum codec_result r = open_context(d, false);
+        if (r == CODEC_OK) {
+                hardware_left(d->context);
+                avcodec_free_context(&before);
+                return r;
+        }
+        avcodec_free_context(&d->context);
+        d->context = before;
+        return r;
 }
 
 /* The bits of a sample of the stream; 0: it is of a format that this device lacks. */
@@ -95,6 +127,13 @@ static bool is_too_large(const struct decoder *d, const uint8_t *data, size_t si
         return found;
 }
 
+/* Have the packet decoded. */
+static enum codec_result decode(struct decoder *d)
+{
+        enum codec_result result = result_of(avcodec_send_packet(d->context, d->packet));
+        return result == CODEC_OK ? take_all(d) : result;
+}
+
 /* Decode a copy of the packet: the other process can change its bytes, and the library reads beyond them. */
 static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
 {
@@ -107,10 +146,14 @@ static enum codec_result feed(struct av_stream *s, const struct av_request *r, c
         enum codec_result result =
                 is_too_large(d, d->packet->data, (size_t)r->size) ? CODEC_TOO_LARGE : take_all(d);
         if (result == CODEC_OK)
-                result = result_of(avcodec_send_packet(d->context, d->packet));
+                result = decode(d);
+        /* A device may take a stream, and then decode nothing of it: NVDEC does so with MPEG-4. */
+        if (result == CODEC_DAMAGED && d->context->hw_device_ctx && !d->came) {
+                result = leave_device(d);
+                if (result == CODEC_OK)
+                        result = decode(d);
+        }
         av_packet_unref(d->packet);
-        if (result == CODEC_OK)
-                result = take_all(d);
         /* The first packet tells, though its picture may come later. */
         bool known = d->context->pix_fmt != AV_PIX_FMT_NONE;
         return result == CODEC_OK && known && !bits_of(d->context) ? CODEC_FORMAT : result;
@@ -156,27 +199,18 @@ static enum codec_result reset(struct av_stream *s)
 enum codec_result av_decoder_open(const struct av_request *r, struct av_stream **ret)
 {
         static const struct av_stream_ops ops = { feed, next, flush, reset };
-        const AVCodec *codec = avcodec_find_decoder(ids[r->codec]);
-        struct decoder *d = codec ? mem_zalloc(sizeof(*d)) : NULL;
+        struct decoder *d = mem_zalloc(sizeof(*d));
         if (!d)
-                return codec ? CODEC_NO_MEMORY : CODEC_FORMAT;
+                return CODEC_NO_MEMORY;
         d->stream.ops = &ops;
         d->which = (enum av_decoder)r->codec;
         d->pixels = r->limit_pixels;
-        d->context = avcodec_alloc_context3(codec);
+        d->threads = (int)r->threads;
         d->packet = av_packet_alloc();
-        enum codec_result result = CODEC_NO_MEMORY;
-        if (d->context && d->packet) {
-                d->context->max_pixels = (int64_t)r->limit_pixels;
-                d->context->thread_count = (int)r->threads;
-                d->context->thread_type =
-                        FF_THREAD_SLICE; /* threads for frames would delay pictures */
-                hardware_use(d->context);
-                result = avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
-        }
+        enum codec_result result = d->packet ? open_context(d, true) : CODEC_NO_MEMORY;
+        /* The process ends with its first stream, so libavcodec's parts stay. */
         if (result < 0)
-                mem_free(
-                        d); /* the process ends with its first stream, so libavcodec's parts stay */
+                mem_free(d);
         else
                 *ret = &d->stream;
         return result;

@@ -62,6 +62,11 @@ static void tell(const AVCodecContext *c, bool used)
         hardware.told = true;
 }
 
+void hardware_left(const AVCodecContext *c)
+{
+        tell(c, false);
+}
+
 int hardware_fetch(const AVCodecContext *c, AVFrame *f)
 {
         tell(c, f->hw_frames_ctx);

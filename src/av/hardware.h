@@ -21,4 +21,7 @@ void hardware_use(AVCodecContext *c);
  * makes a line of the log: whether the device decodes this stream. Returns 0 or an AVERROR. */
 SP_NODISCARD int hardware_fetch(const AVCodecContext *c, AVFrame *f);
 
+/* The processor decodes this stream from now on, since the device failed. A line of the log says so. */
+void hardware_left(const AVCodecContext *c);
+
 #endif

@@ -44,24 +44,47 @@ static uint8_t *put_plane(uint8_t *to, const AVFrame *f, unsigned plane, size_t 
         return to;
 }
 
-/* Write each `step`th sample of a plane from the one `first` on. `shift`: unused bits below those of a sample of two
- * bytes; -1: samples have one byte. */
-static uint8_t *put_samples(uint8_t *to, const AVFrame *f, unsigned plane, size_t first,
-                            size_t step, size_t count, size_t rows, int shift)
+/* Write one row of Cb and Cr, which alternate, to a row each. */
+static void part_bytes(uint8_t *restrict cb, uint8_t *restrict cr, const uint8_t *restrict from,
+                       size_t count)
 {
-        for (size_t y = 0; y < rows; y++) {
-                const uint8_t *from = row_of(f, plane, y);
-                for (size_t x = 0, at = first; x < count; x++, at += step) {
-                        if (shift < 0) {
-                                *to++ = from[at];
-                                continue;
-                        }
-                        unsigned sample = (from[2 * at] | (unsigned)from[2 * at + 1] << 8) >> shift;
-                        *to++ = (uint8_t)sample;
-                        *to++ = (uint8_t)(sample >> 8);
-                }
+        for (size_t x = 0; x < count; x++) {
+                cb[x] = from[2 * x];
+                cr[x] = from[2 * x + 1];
         }
-        return to;
+}
+
+/* The same of each `step`th sample of two bytes. `shift`: the unused bits below those of a sample. */
+static void shift_samples(uint8_t *restrict to, const uint8_t *restrict from, size_t step,
+                          size_t count, unsigned shift)
+{
+        for (size_t x = 0; x < count; x++, from += 2 * step) {
+                unsigned sample = (from[0] | (unsigned)from[1] << 8) >> shift;
+                to[2 * x] = (uint8_t)sample;
+                to[2 * x + 1] = (uint8_t)(sample >> 8);
+        }
+}
+
+/* Write the planes of a picture whose chroma alternates. */
+static void put_interleaved(uint8_t *to, const AVFrame *f, unsigned bits, size_t width,
+                            size_t height)
+{
+        size_t half = (width + 1) / 2, rows = (height + 1) / 2, sample = bits > 8 ? 2 : 1;
+        unsigned shift = 16 - bits;
+        if (sample == 1)
+                to = put_plane(to, f, 0, width, height);
+        for (size_t y = 0; y < height && sample == 2; y++, to += width * sample)
+                shift_samples(to, row_of(f, 0, y), 1, width, shift);
+        uint8_t *cr = to + half * rows * sample;
+        for (size_t y = 0; y < rows; y++, to += half * sample, cr += half * sample) {
+                const uint8_t *from = row_of(f, 1, y);
+                if (sample == 1) {
+                        part_bytes(to, cr, from, half);
+                        continue;
+                }
+                shift_samples(to, from, 2, half, shift);
+                shift_samples(cr, from + 2, 2, half, shift);
+        }
 }
 
 enum codec_result picture_write(const AVFrame *f, unsigned bits, uint64_t pixels, uint8_t *to,
@@ -84,10 +107,7 @@ enum codec_result picture_write(const AVFrame *f, unsigned bits, uint64_t pixels
         if (ret->size > room)
                 return CODEC_TOO_LARGE;
         if (interleaved) {
-                int shift = sample == 1 ? -1 : 16 - (int)bits;
-                to = put_samples(to, f, 0, 0, 1, width, height, shift);
-                to = put_samples(to, f, 1, 0, 2, half, rows, shift);
-                (void)put_samples(to, f, 1, 1, 2, half, rows, shift);
+                put_interleaved(to, f, bits, width, height);
                 return CODEC_OK;
         }
         to = put_plane(to, f, 0, width * sample, height);

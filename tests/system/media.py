@@ -31,7 +31,7 @@ WRITER = str(BUILD / "bin/system_writer")
 ENCODER = str(BUILD / "bin/system_encoder")
 FOLDER = tempfile.TemporaryDirectory()
 WIDTH, HEIGHT = 162, 90  # macroblocks at the edges are not whole
-INVALID_IMAGE_SIZE, FORMAT_NOT_SUPPORTED = -40, -10
+INVALID_IMAGE_SIZE, FORMAT_NOT_SUPPORTED, INVALID_VALUE = -40, -10, -30
 # Encoder, container, and how an access unit begins: with a delimiter.
 CODECS = {
     "h264": (("libx264", "-x264-params", "threads=1:aud=1:bframes=0:keyint=10"), "h264", (b"\0\0\1\x09",)),
@@ -254,6 +254,18 @@ def a_device_that_lacks_a_codec_leaves_it_to_the_processor():
         _decodes_with(device, f"the device {device} is open", f"the device {device} does not decode this stream of h264")
         told.append(device)
     return ", ".join(told)
+
+
+def a_device_that_fails_at_the_first_packet_is_left():
+    """The processor decodes the packet again. Here it is noise, so it fails there, too; the log tells of the try."""
+    device = "opencl:0.0"
+    if ffmpeg("-init_hw_device", device, "-f", "lavfi", "-i", "nullsrc", "-frames:v", "1", "-f", "null", "-").returncode:
+        return
+    noise = Path(FOLDER.name) / "noise.packets"
+    noise.write_bytes(struct.pack("<I", 1000) + bytes(7 * i % 251 for i in range(1000)))
+    with servers(1, f"--media=device={device}", "--backend=media", "--log=debug") as s:
+        decode(at(s.ports[0]), "mpeg4", (noise, "-"), INVALID_VALUE)
+        claims.wait_for(lambda: f"the device {device} does not decode this stream of mpeg4" in s.log_text(), s.log_text)
 
 
 def settings_that_are_wrong_leave_no_device():
