@@ -1,8 +1,8 @@
 /* av CODEC PACKETS ROUNDS [TYPE[:NAME]]: decodes a stream by libavcodec called directly, over and over, on the
- * processor with one thread, or on this device of libavutil. Prints, for each round, its seconds, those of this
- * process's processors, and how many of them were spent in sending packets, in receiving pictures, and in fetching them
- * from the device. A baseline of bench/media.py: the program is linked with libavcodec, which nothing installed is but
- * media-av. PACKETS: access units, each behind its size (32 bits). */
+ * processor with one thread, or on this device of libavutil. Prints the seconds of each round and those of this
+ * process's processors. Then come the seconds in which packets were sent, pictures received, and pictures fetched from
+ * the device, and how many there were. bench/media.py compares media devices with it. PACKETS: access units, each
+ * behind its size (32 bits). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
