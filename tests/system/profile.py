@@ -267,6 +267,21 @@ def a_slower_link_costs_each_wait_a_round_trip():
     assert narrow > near + 20e9 and w["links"][3]["bound"] == "bandwidth", w
 
 
+def a_recording_times_few_launches_so_it_takes_no_longer():
+    """The first 16 of a kernel, then each 16th; all other commands."""
+    ledger, timeline = Path(FOLDER.name) / "some.ledger", Path(FOLDER.name) / "some.json"
+    with servers(2) as both:
+        done = daemon.run([PROGRAM, str(LAUNCHES), "1", "0"], " ".join(names(both)), SPANCL_PROFILE_FILE=str(ledger),
+                          SPANCL_TRACE=str(timeline), SPANCL_TRACE_TIMES="some")
+    assert done.returncode == 0, done.stderr
+    events = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") in ("kernel", "transfer")]
+    timed, untimed = ([e for e in events if ("untimed" in e["args"]) == not_timed] for not_timed in (False, True))
+    assert {e["name"] for e in untimed} == {"tick"} and all(e["dur"] == 0 for e in untimed), untimed
+    assert len(untimed) == LAUNCHES - 16 - (LAUNCHES - 1) // 16, len(untimed)
+    assert len([e for e in timed if e["name"] == "tick"]) == LAUNCHES - len(untimed), timed
+    assert len([e for e in timed if e["cat"] == "transfer"]) >= 6, timed
+
+
 def the_prediction_is_what_a_run_over_such_a_link_takes():
     """The bounds are wide, because other programs of the host take processor time from both runs. bench/what_if.py has the
     figures."""

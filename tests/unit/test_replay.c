@@ -383,6 +383,10 @@ static const struct ledger_file ledger = { .wall_ns = 100 * MS,
         "{\"ph\":\"X\",\"pid\":322,\"tid\":16,\"ts\":" #begin "000,\"dur\":" #ms                   \
         "000,\"name\":\"k\",\"cat\":\"kernel\",\"args\":{\"event\":" #event ",\"after\":\"" #after \
         "\"}},"
+#define UNTIMED(begin, event)                                                         \
+        "{\"ph\":\"X\",\"pid\":322,\"tid\":16,\"ts\":" #begin                         \
+        "000,\"dur\":0,\"name\":\"k\",\"cat\":\"kernel\",\"args\":{\"event\":" #event \
+        ",\"untimed\":1}},"
 #define TIMELINE(events) \
         "{\"traceEvents\":[" events "{\"ph\":\"?\"}],\"otherData\":{\"dropped\":0}}"
 
@@ -421,6 +425,46 @@ TEST(a_fit_explains_the_recording)
         assert_int_equal(r.all[1].bound, WHAT_IF_LATENCY);
 }
 
+TEST(launches_without_times_are_explained_by_the_others)
+{
+        /* Sent at 11, 12 and 13. The first one runs from 15 to 20. The others take as long, but the last one had ended
+         * at 29, because a wait ends at 30. */
+        static const char text[] = TIMELINE(CALL(10, 1, 1) CALL(11, 1, 2) CALL(12, 1, 3) KERNEL(
+                15, 5, 1, ) UNTIMED(11, 2) UNTIMED(12, 3) WAITED(14, 16000, "clFinish", 3));
+        struct what_if_results r;
+        assert_int_equal(predict(text, 12 * MS, &r), 0);
+        assert_int_equal(r.all[0].ns, 100 * MS);
+        assert_int_equal(r.all[1].ns, (100 + 10 + 2 * 10) * MS);
+        /* One that has ended long before asks the server, which takes a round trip. */
+        assert_int_equal(predict(TIMELINE(CALL(10, 1, 1) CALL(11, 1, 2) KERNEL(15, 5, 1, )
+                                                  UNTIMED(11, 2) WAITED(60, 2000, "clFinish", 2)),
+                                 12 * MS, &r),
+                         0);
+        assert_int_equal(r.all[0].ns, 100 * MS);
+        assert_int_equal(r.all[1].ns, (100 + 10 + 2 * 10) * MS);
+}
+
+TEST(launches_without_times_take_the_median_of_their_size)
+{
+        /* A kernel of 3, 4 and 90 ms. The fourth and the fifth launch take 4 ms. But both had ended before the sixth one
+         * began, so only 2 ms are left for the fourth. */
+        static const char text[] = TIMELINE(
+                CALL(1, 1, 1) CALL(2, 1, 2) CALL(3, 1, 3) CALL(4, 1, 4) CALL(5, 1, 5) CALL(6, 1, 6)
+                        KERNEL(4, 3, 1, ) KERNEL(7, 4, 2, ) KERNEL(11, 90, 3, ) UNTIMED(4, 4)
+                                UNTIMED(5, 5) KERNEL(107, 4, 6, ) WAITED(7, 105000, "clFinish", 6));
+        struct recording recording;
+        struct fit f;
+        assert_int_equal(recording_read(text, strlen(text), &ledger, &recording), 0);
+        assert_int_equal(fit_make(&recording, &ledger, &f), 0);
+        recording_fini(&recording);
+        assert_int_equal(f.run.command_count, 6);
+        assert_int_equal(f.run.servers[0].slots, 1);
+        assert_int_equal(f.run.commands[3].device_ns + f.run.commands[4].device_ns, 6 * MS);
+        assert_int_equal(f.run.commands[4].device_ns, 4 * MS);
+        assert_true(f.run.commands[4].asked && !f.run.commands[5].asked);
+        fit_fini(&f);
+}
+
 TEST(a_recording_that_makes_no_sense_is_bounded)
 {
         static const char *const texts[] = {
@@ -435,6 +479,11 @@ TEST(a_recording_that_makes_no_sense_is_bounded)
                 TIMELINE(CALL(90, 1, 1) WAITED(13, 17000, "blocking command", 1)
                                  WAITED(13, 17000, "until the link has the bytes", 0)
                                          WAITED(13, 99000, "answer", 0) KERNEL(1, 900, 1, 1)),
+                /* No launch has times, an end is before the begin, and a wait before all. */
+                TIMELINE(CALL(10, 1, 1) CALL(11, 1, 2) UNTIMED(99, 1) UNTIMED(5, 2) UNTIMED(5, 2)
+                                 WAITED(12, 1, "clFinish", 1) WAITED(13, 1000, "clFinish", 2)),
+                TIMELINE(CALL(10, 1, 1) CALL(11, 1, 2) CALL(12, 1, 3) KERNEL(50, 9, 1, ) UNTIMED(
+                        5, 2) KERNEL(20, 900, 3, ) WAITED(13, 1000, "clFinish", 2)),
         };
         for (size_t i = 0; i < array_size(texts); i++) {
                 struct what_if_results r;
@@ -450,7 +499,7 @@ TEST(a_recording_that_makes_no_sense_is_bounded)
 TEST(without_memory_nothing_is_predicted_and_nothing_is_lost)
 {
         static const char text[] = TIMELINE(CALL(10, 1, 1) CALL(11, 1, 2) KERNEL(15, 5, 1, ) KERNEL(
-                21, 6, 2, 1) WAITED(13, 17000, "clFinish", 2));
+                21, 6, 2, 1) CALL(12, 1, 3) UNTIMED(12, 3) WAITED(14, 17000, "clFinish", 3));
         struct what_if_results r;
         int status = SP_E_NOMEM;
         long before = mem_live();
@@ -542,6 +591,8 @@ int main(void)
                 cmocka_unit_test(endless_times_stay_bounded),
                 cmocka_unit_test(many_commands_are_replayed),
                 cmocka_unit_test(a_fit_explains_the_recording),
+                cmocka_unit_test(launches_without_times_are_explained_by_the_others),
+                cmocka_unit_test(launches_without_times_take_the_median_of_their_size),
                 cmocka_unit_test(a_recording_that_makes_no_sense_is_bounded),
                 cmocka_unit_test(without_memory_nothing_is_predicted_and_nothing_is_lost),
                 cmocka_unit_test(links_are_read_with_their_units),

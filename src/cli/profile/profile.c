@@ -118,12 +118,12 @@ static bool open_html(struct output *o)
         return !o->html_path || o->html;
 }
 
-/* Have the client write these files. A timeline needs the times of all commands, and room for many. */
+/* Have the client write these files. A timeline needs room for many commands. */
 static bool set_files(const char *ledger, const char *timeline)
 {
         if (environment_set("SPANCL_PROFILE_FILE", ledger) == 0 &&
             (!timeline || (environment_set("SPANCL_TRACE", timeline) == 0 &&
-                           environment_set("SPANCL_TRACE_TIMES", "on") == 0 &&
+                           environment_set("SPANCL_TRACE_TIMES", "some") == 0 &&
                            environment_set("SPANCL_TRACE_RING", "0") == 0 &&
                            environment_set("SPANCL_TRACE_SIZE", TIMELINE_MIB) == 0)))
                 return true;

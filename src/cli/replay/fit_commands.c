@@ -80,8 +80,8 @@ static int kernels_by_begin(const void *a, const void *b)
 }
 
 /* Execute the kernels of a server on `slots` slots, at their recorded times. False: they need more. The last tenth of a
- * kernel does not count, because the clocks are measured again now and then. `ret`: for each command, when its slot
- * became free. */
+ * kernel does not count, because the clocks are measured again now and then. Guessed times don't, either. `ret`: for
+ * each command, when its slot became free. */
 static bool fits(const struct fitting *f, const struct node *const *all, size_t count,
                  uint32_t slots, uint64_t *ret)
 {
@@ -91,11 +91,14 @@ static bool fits(const struct fitting *f, const struct node *const *all, size_t 
                 for (uint32_t k = 1; k < slots; k++)
                         if (ends[k] < ends[first])
                                 first = k;
-                if (counted[first] > all[i]->begin_ns && slots < REPLAY_SLOTS_MAX)
+                if (counted[first] > all[i]->begin_ns && slots < REPLAY_SLOTS_MAX &&
+                    !all[i]->guessed)
                         return false;
                 ret[all[i] - f->nodes] = ends[first];
                 ends[first] = all[i]->end_ns;
-                counted[first] = all[i]->begin_ns + (all[i]->end_ns - all[i]->begin_ns) / 10 * 9;
+                if (!all[i]->guessed)
+                        counted[first] =
+                                all[i]->begin_ns + (all[i]->end_ns - all[i]->begin_ns) / 10 * 9;
         }
         return true;
 }
@@ -221,6 +224,7 @@ static void fit_command(struct fitting *f, uint32_t i, struct line *line, const 
         enum recording_way way = way_of(n);
         m->server = fit_server_of(f, n);
         m->kind = n->move ? REPLAY_MOVE : n->command->kernel ? REPLAY_KERNEL : REPLAY_OTHER;
+        m->asked = n->guessed;
         m->message_bytes = line->message_bytes;
         m->up_bytes = way == RECORDING_UP ? size_of(n) : 0;
         m->down_bytes = way == RECORDING_DOWN ? size_of(n) : 0;

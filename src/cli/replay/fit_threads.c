@@ -35,25 +35,42 @@ static uint32_t last_of(const struct fitting *f, uint32_t server, uint64_t befor
         return best;
 }
 
+/* The command for which a wait waits; REPLAY_NONE: none is known. */
+static uint32_t awaited(const struct fitting *f, const struct recording_wait *w)
+{
+        uint32_t server = fit_place_of(f, w->server), target = fit_node_of(f, w->event);
+        if (target == REPLAY_NONE && w->kind == LEDGER_FINISH && server != REPLAY_NONE)
+                target = last_of(f, server, w->begin_ns);
+        return target == REPLAY_NONE || f->nodes[target].sent_ns > w->begin_ns ? REPLAY_NONE
+                                                                               : target;
+}
+
+/* When a thread that waits knows that the command is complete. If nobody told it, it asks. */
+static uint64_t known_ns(const struct fitting *f, const struct node *n, uint64_t waits_ns)
+{
+        uint64_t half = f->links[fit_server_of(f, n)].round_trip_ns / 2;
+        return n->guessed ? later(n->known_ns, waits_ns + 2 * half) : n->known_ns;
+}
+
 /* Make a step of a wait. False: the replay has nothing for which it waits, so it is the program's own time. */
 static bool fit_wait(const struct fitting *f, const struct item *i, uint32_t last_sent,
                      struct replay_step *step)
 {
         const struct recording_wait *w = i->wait;
-        uint32_t server = fit_place_of(f, w->server), target = fit_node_of(f, w->event);
-        uint64_t ns = w->end_ns - w->begin_ns, trip;
+        uint32_t server = fit_place_of(f, w->server), target;
+        uint64_t ns = w->end_ns - w->begin_ns, trip, known;
         switch (w->kind) {
         case LEDGER_FINISH:
         case LEDGER_EVENTS:
         case LEDGER_BLOCKING:
-                if (target == REPLAY_NONE && w->kind == LEDGER_FINISH && server != REPLAY_NONE)
-                        target = last_of(f, server, w->begin_ns);
-                if (target == REPLAY_NONE || f->nodes[target].sent_ns > w->begin_ns)
+                target = awaited(f, w);
+                if (target == REPLAY_NONE)
                         return false;
                 step->action = REPLAY_WAIT;
                 step->target = target;
-                step->ns = minus(w->end_ns, later(w->begin_ns, f->nodes[target].known_ns));
-                step->slept_ns = minus(f->nodes[target].known_ns, w->begin_ns);
+                known = known_ns(f, &f->nodes[target], w->begin_ns);
+                step->ns = minus(w->end_ns, later(w->begin_ns, known));
+                step->slept_ns = minus(known, w->begin_ns);
                 return true;
         case LEDGER_TAKEN:
                 if (last_sent == REPLAY_NONE || f->nodes[last_sent].sent_ns > w->begin_ns)

@@ -1,5 +1,5 @@
 /* The parts of a fit (cli/replay/fit.h), for its own files. These find, in this order: the commands and moves as they
- * were sent, the recorded links, the times of commands, the steps of threads. */
+ * were sent, the recorded links, the times that the recording lacks, those of commands, the steps of threads. */
 #ifndef SPANCL_CLI_REPLAY_FITTING_H
 #define SPANCL_CLI_REPLAY_FITTING_H
 
@@ -16,6 +16,7 @@ struct node {
         uint64_t event, queue;
         const struct recording_command *command; /* NULL: it is a move */
         const struct recording_move *move;
+        bool guessed;       /* the recording has no times of it */
         uint64_t waited_ns; /* when its own call's wait was over; 0: it does not wait */
         uint64_t known_ns;  /* when the client knows its end, by the model of the recorded link */
         uint64_t data_ns;   /* when its data is at the server, likewise */
@@ -61,6 +62,8 @@ struct fitting {
 SP_NODISCARD int fit_nodes(struct fitting *f);
 /* Find the round trips and rates of the recorded links. */
 void fit_links(struct fitting *f);
+/* Guess when the commands ran that the recording has no times of. SP_E_NOMEM. */
+SP_NODISCARD int fit_untimed(struct fitting *f);
 /* Find the dependencies and times of the commands. SP_E_NOMEM. */
 SP_NODISCARD int fit_commands(struct fitting *f);
 /* Make the steps of the threads. SP_E_NOENT: there are none; SP_E_LIMIT: too many threads or steps; SP_E_NOMEM. */

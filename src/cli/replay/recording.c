@@ -94,6 +94,19 @@ static enum recording_way way_of(const char *name)
         return RECORDING_STAYS; /* copies, fills */
 }
 
+static uint64_t mix(uint64_t h, const char *text)
+{
+        for (; *text; text++) /* FNV-1a */
+                h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+        return h * UINT64_C(0x100000001b3);
+}
+
+static uint64_t work_of(const struct trace_event *e)
+{
+        const struct trace_arg *size = arg_of(e, "global", TRACE_ARG_TEXT);
+        return mix(mix(UINT64_C(0xcbf29ce484222325), e->name), size ? size->text : "");
+}
+
 static void put_command(struct recording *r, const struct trace_event *e)
 {
         void *all = room(r, r->commands, r->command_count, sizeof(*r->commands));
@@ -107,7 +120,9 @@ static void put_command(struct recording *r, const struct trace_event *e)
                 .begin_ns = e->begin_ns,
                 .end_ns = e->begin_ns + e->duration_ns,
                 .server = e->process - JOURNAL_DEVICES,
+                .work = work_of(e),
                 .kernel = !strcmp(e->category, "kernel"),
+                .untimed = number_of(e, "untimed") != 0,
                 .beside = e->thread % QUEUE_ROWS_LAYERS != 0,
         };
         if (!strcmp(e->category, "transfer"))

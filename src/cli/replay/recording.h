@@ -27,9 +27,11 @@ struct recording_command {
         uint64_t after[RECORDING_AFTER]; /* events */
         uint32_t server;
         uint8_t after_count;
-        uint8_t way; /* of its bytes */
+        uint8_t way;   /* of its bytes */
+        uint64_t work; /* of a kernel: the same for launches of the same size */
         bool kernel;
-        bool beside; /* an earlier command of its queue ran at the same time */
+        bool untimed; /* begin_ns is that of its call, and end_ns is not known */
+        bool beside;  /* an earlier command of its queue ran at the same time */
 };
 
 /* A migration: memory that is sent to a server because a command needs it there. */

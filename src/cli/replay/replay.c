@@ -19,6 +19,8 @@ struct event {
 struct command_state {
         uint64_t data_ns;  /* when its bulk data is at the other side */
         uint64_t known_ns; /* when the client knows that it is complete; UINT64_MAX: it is not */
+        uint64_t ended_ns; /* of one that is asked for; UINT64_MAX: it runs */
+        uint64_t asked_ns; /* when the server is asked; UINT64_MAX: nobody waits */
         uint32_t missing;  /* dependencies that are not complete, and its own message */
         uint32_t followers, next_ready;
         uint32_t waiters; /* the first thread that waits for it */
@@ -221,7 +223,12 @@ static void end(struct state *s, uint32_t c, uint64_t now)
 {
         const struct replay_command *m = &s->run->commands[c];
         struct server_state *server = &s->servers[m->server];
-        notify(s, c, now);
+        struct command_state *state = &s->commands[c];
+        state->ended_ns = now;
+        if (!m->asked)
+                notify(s, c, now);
+        else if (state->asked_ns != UINT64_MAX)
+                notify(s, c, later(now, state->asked_ns));
         for (uint32_t f = s->commands[c].followers; f != REPLAY_NONE; f = s->followers[f].next)
                 satisfy(s, s->followers[f].command, now);
         if (m->kind != REPLAY_KERNEL)
@@ -282,6 +289,12 @@ static void wait_for(struct state *s, uint32_t t, uint64_t now, uint64_t own)
 {
         const struct replay_step *step = &s->run->steps[s->threads[t].next];
         struct command_state *c = &s->commands[step->target];
+        const struct replay_command *m = &s->run->commands[step->target];
+        if (m->asked && c->asked_ns == UINT64_MAX) {
+                c->asked_ns = add(now, s->links[m->server].round_trip_ns / 2);
+                if (c->ended_ns != UINT64_MAX)
+                        notify(s, step->target, later(c->ended_ns, c->asked_ns));
+        }
         if (c->known_ns != UINT64_MAX) {
                 uint64_t waits = c->known_ns > now ? c->known_ns - now : 0;
                 own = add(own, later_wakes_ns(s, step, waits));
@@ -384,6 +397,7 @@ static void prepare(struct state *s)
         uint32_t edge = 0;
         for (size_t i = 0; i < r->command_count; i++) {
                 s->commands[i].known_ns = UINT64_MAX;
+                s->commands[i].ended_ns = s->commands[i].asked_ns = UINT64_MAX;
                 s->commands[i].missing = r->commands[i].after_count + 1;
                 s->commands[i].followers = s->commands[i].waiters = REPLAY_NONE;
         }

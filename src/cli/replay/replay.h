@@ -58,6 +58,7 @@ struct replay_command {
         uint32_t after;     /* the first of its own places in `after` of the run */
         uint32_t after_count;
         bool opens; /* it is the first with bulk data, so the connection for that is made */
+        bool asked; /* the server tells of its end only to a thread that waits, which asks */
 };
 
 enum replay_action {

@@ -126,7 +126,7 @@ int command_ready(struct command *m, bool event)
         if (m->enqueue->record)
                 return record_ready(m);
         m->id = client_new_id(m->client, OBJECT_EVENT);
-        event |= profile_is_timing() && profile_counts(&m->profile) && profile_times_all();
+        event |= profile_is_timing() && profile_counts(&m->profile) && profile_times(&m->profile);
         bool app = m->enqueue->ret_event != NULL, later = comes_later(m);
         /* Sending for command_use may have shown that the server is gone. Then nothing would
          * complete the event. */

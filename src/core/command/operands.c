@@ -83,7 +83,7 @@ static bool is_followed(const struct client *c, struct range part) REQUIRES(clie
 /* The flags of the command that receives the brought bytes. */
 static uint64_t write_flags(const struct client *c, struct range part) REQUIRES(client_held)
 {
-        return is_followed(c, part) || (profile_is_on() && profile_times_all()) ? COMMAND_NOTIFY
+        return is_followed(c, part) || (profile_is_on() && profile_times(NULL)) ? COMMAND_NOTIFY
                                                                                 : 0;
 }
 

@@ -21,13 +21,14 @@ struct slot {
         uint32_t device;
         uint16_t server, name; /* names_text */
         uint8_t dims, after_count;
-        bool in_order, timed;
+        bool in_order, timed, untimed;
 };
 
 /* The remainder of it, for the commands that have one. */
 struct slot_more {
-        uint64_t submit_ns, start_ns, end_ns; /* where slot.timed */
-        uint64_t global[2], local[2];         /* of the further dimensions */
+        uint64_t submit_ns, start_ns,
+                end_ns;               /* where slot.timed; start: of the call, where untimed */
+        uint64_t global[2], local[2]; /* of the further dimensions */
         uint64_t after[JOURNAL_AFTER];
 };
 
@@ -124,11 +125,15 @@ void journal_command(const struct command *m)
         s->after_count = (uint8_t)after;
         s->in_order = queue_in_order(m->queue);
         s->timed = false;
+        s->untimed = p->untimed;
         s->global = dims && p->global ? p->global[0] : 0; /* 0: none are known */
         s->local = dims && p->local ? p->local[0] : 0;
         if (dims > 1 || after)
                 put_more(&journal.more[at], m, dims, after);
-        m->event->journal = (uint32_t)at + 1;
+        if (p->untimed)
+                journal.more[at].start_ns = p->begin_ns;
+        if (m->event)
+                m->event->journal = (uint32_t)at + 1;
 }
 
 void journal_timed(const struct _cl_event *e)
@@ -225,6 +230,9 @@ void journal_command_at(size_t i, struct journal_command *ret)
                 ret->submit_ns = more->submit_ns;
                 ret->start_ns = more->start_ns;
                 ret->end_ns = more->end_ns;
+        } else if (s->untimed) {
+                ret->start_ns = more->start_ns;
+                ret->untimed = true;
         }
 }
 

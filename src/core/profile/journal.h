@@ -26,6 +26,7 @@ struct journal_command {
         uint8_t after_count;
         bool in_order, failed;
         bool by_server; /* the times are those at which the server submitted it, and noticed its end */
+        bool untimed;     /* only start_ns is there: of its call */
         const char *name; /* names_text, or of the entry's array */
 };
 
@@ -48,7 +49,7 @@ struct journal_move {
 bool journal_start(void);
 bool journal_is_kept(void);
 
-/* The command was sent, and its device may time it. */
+/* The command was sent, and its device may time it, or does not on purpose (profile_command.untimed). */
 void journal_command(const struct command *m) REQUIRES(client_held);
 void journal_timed(const struct _cl_event *e) REQUIRES(client_held);
 /* The calling thread has waited; `thread` is set here. */

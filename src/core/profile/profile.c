@@ -19,8 +19,11 @@ enum {
         LARGE = 1 << 20,  /* bytes from which on a command travels in parts */
 };
 
+enum { TIMES_SOME = 2 }; /* of SPANCL_TRACE_TIMES */
+
 bool profile_on, profile_timing;
 static bool journal_only; /* nothing will ask for the ledger */
+static bool some;         /* the journal, too, has only some launches timed */
 struct ledger profile_ledger;
 
 /* Of this thread: its waits so far, and the last one. */
@@ -35,6 +38,7 @@ void profile_start(void) LOCK_UNCHECKED
         profile_on = ledger || journal;
         journal_only = journal && !ledger;
         profile_timing = ledger || (journal && config_number(CONFIG_trace_times));
+        some = ledger && journal && config_number(CONFIG_trace_times) == TIMES_SOME;
         profile_ledger.begin_ns = clock_now_ns();
 }
 
@@ -217,6 +221,7 @@ void profile_begin(struct command *m)
                 return;
         }
         p->bytes = 0;
+        p->untimed = false;
         /* Only the ledger needs the time, and a reading of the clock is dear. The journal has only what may be timed. */
         if (!profile_timing && !(m->queue->properties & CL_QUEUE_PROFILING_ENABLE))
                 return;
@@ -224,9 +229,9 @@ void profile_begin(struct command *m)
         p->kernel = NULL;
 }
 
-bool profile_times_all(void)
+bool profile_times(const struct profile_command *p)
 {
-        return profile_timing && journal_is_kept();
+        return profile_timing && journal_is_kept() && !(p && p->untimed);
 }
 
 bool profile_launch(struct command *m, struct kernel_info *k, cl_uint dims, const size_t *global,
@@ -237,10 +242,11 @@ bool profile_launch(struct command *m, struct kernel_info *k, cl_uint dims, cons
         p->global = global;
         p->local = local;
         p->dims = dims;
-        if (journal_is_kept())
+        if (journal_is_kept() && !(some && queue_in_order(m->queue)))
                 return profile_timing;
         uint64_t count = row_of(m->server, k->name, true)->count;
-        return count < TIMED_FIRST || count % TIMED_EACH == 0;
+        p->untimed = count >= TIMED_FIRST && count % TIMED_EACH != 0;
+        return !p->untimed;
 }
 
 static void count(struct command *m) REQUIRES(client_held)
@@ -263,11 +269,10 @@ void profile_sent(struct command *m)
 {
         if (!journal_only)
                 count(m);
-        if (!m->event)
-                return;
-        if (journal_is_kept())
+        if (journal_is_kept() && (m->event || m->profile.untimed))
                 journal_command(m);
-        if (m->event->end_ns) /* it completed while the call waited for its bytes to go */
+        if (m->event &&
+            m->event->end_ns) /* it completed while the call waited for its bytes to go */
                 profile_timed(m->event);
 }
 

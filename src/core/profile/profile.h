@@ -72,6 +72,7 @@ struct profile_command {
         unsigned dims;
         uint64_t bytes;
         uint32_t row; /* of the ledger, and 1; 0: it was not sent */
+        bool untimed; /* a launch that is not to be timed */
 };
 
 /* Return true if the ledger counts the command. */
@@ -80,12 +81,13 @@ static inline bool profile_counts(const struct profile_command *p)
         return __builtin_expect(p->begin_ns != 0, false);
 }
 
-/* Return true if also those commands are to be timed that nothing asks about. */
-PROFILE_COLD bool profile_times_all(void);
+/* Return true if the command, or with NULL a move, is to be timed though nothing asks about it. Launches:
+ * profile_launch. */
+PROFILE_COLD bool profile_times(const struct profile_command *p);
 
 PROFILE_COLD void profile_begin(struct command *m);
 /* It launches a kernel. Returns true if the launch is to be timed though the program does not ask for it: all of them,
- * or the first ones of each kernel, and then some. */
+ * or the first ones of each kernel, and then some. Of an out-of-order queue a replay needs all. */
 PROFILE_COLD bool profile_launch(struct command *m, struct kernel_info *k, cl_uint dims,
                                  const size_t *global, const size_t *local) REQUIRES(client_held);
 /* It was sent; before it is waited for. */

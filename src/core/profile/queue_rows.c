@@ -74,8 +74,11 @@ static void put_command(struct timeline *out, unsigned process, uint64_t thread,
                            : j->dims  ? "kernel"
                            : j->bytes ? "transfer"
                                       : "other";
-        timeline_slice(out, process, thread, begin_ns, j->end_ns, kind, j->name);
+        timeline_slice(out, process, thread, begin_ns, j->untimed ? begin_ns : j->end_ns, kind,
+                       j->name);
         timeline_arg(out, "event", j->id);
+        if (j->untimed)
+                timeline_arg(out, "untimed", 1);
         put_after(out, j);
         put_sizes(out, "global", j->global, j->dims);
         put_sizes(out, "local", j->local, j->dims);
@@ -101,7 +104,8 @@ void queue_rows_put(struct timeline *out, struct journal_gaps *gaps,
         qsort(all, count, sizeof(*all), by_row);
         for (size_t i = 0; i < count; i++) {
                 const struct journal_command *j = all[i];
-                const char *server = j->end_ns ? names->server(names->user, j->server) : NULL;
+                const char *server =
+                        j->end_ns || j->untimed ? names->server(names->user, j->server) : NULL;
                 if (!server) {
                         gaps->untimed++;
                         continue;
@@ -124,6 +128,10 @@ void queue_rows_put(struct timeline *out, struct journal_gaps *gaps,
                                 layers[k] = 0;
                 }
                 uint64_t begin = j->start_ns;
+                if (j->untimed) {
+                        put_command(out, process, thread, begin, j);
+                        continue;
+                }
                 if (j->in_order && begin < layers[0]) /* the clock was measured anew meanwhile */
                         begin = layers[0] < j->end_ns ? layers[0] : j->end_ns;
                 unsigned layer = queue_rows_free_layer(layers, begin, j->end_ns);
