@@ -268,7 +268,7 @@ def a_slower_link_costs_each_wait_a_round_trip():
 
 
 def a_recording_times_few_launches_so_it_takes_no_longer():
-    """The first 16 of a kernel, then each 16th; all other commands."""
+    """The first 16 of a kernel, then about one in 16; all other commands."""
     ledger, timeline = Path(FOLDER.name) / "some.ledger", Path(FOLDER.name) / "some.json"
     with servers(2) as both:
         done = daemon.run([PROGRAM, str(LAUNCHES), "1", "0"], " ".join(names(both)), SPANCL_PROFILE_FILE=str(ledger),
@@ -277,8 +277,8 @@ def a_recording_times_few_launches_so_it_takes_no_longer():
     events = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") in ("kernel", "transfer")]
     timed, untimed = ([e for e in events if ("untimed" in e["args"]) == not_timed] for not_timed in (False, True))
     assert {e["name"] for e in untimed} == {"tick"} and all(e["dur"] == 0 for e in untimed), untimed
-    assert len(untimed) == LAUNCHES - 16 - (LAUNCHES - 1) // 16, len(untimed)
-    assert len([e for e in timed if e["name"] == "tick"]) == LAUNCHES - len(untimed), timed
+    ticks = [e for e in timed if e["name"] == "tick"]
+    assert 16 < len(ticks) < 16 + (LAUNCHES - 16) / 2 and len(ticks) + len(untimed) == LAUNCHES, (len(ticks), len(untimed))
     assert len([e for e in timed if e["cat"] == "transfer"]) >= 6, timed
 
 

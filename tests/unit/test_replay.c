@@ -379,14 +379,16 @@ static const struct ledger_file ledger = { .wall_ns = 100 * MS,
 #define WAITED(begin, ms, what, event)                                                            \
         "{\"ph\":\"X\",\"pid\":1,\"tid\":7,\"ts\":" #begin "000,\"dur\":" #ms ",\"name\":\"" what \
         "\",\"cat\":\"waited\",\"args\":{\"event\":" #event ",\"server\":\"gpu1\"}},"
-#define KERNEL(begin, ms, event, after)                                                            \
-        "{\"ph\":\"X\",\"pid\":322,\"tid\":16,\"ts\":" #begin "000,\"dur\":" #ms                   \
+#define KERNEL_OF(row, begin, ms, event, after)                                                    \
+        "{\"ph\":\"X\",\"pid\":322,\"tid\":" #row ",\"ts\":" #begin "000,\"dur\":" #ms             \
         "000,\"name\":\"k\",\"cat\":\"kernel\",\"args\":{\"event\":" #event ",\"after\":\"" #after \
         "\"}},"
-#define UNTIMED(begin, event)                                                         \
-        "{\"ph\":\"X\",\"pid\":322,\"tid\":16,\"ts\":" #begin                         \
+#define KERNEL(begin, ms, event, after) KERNEL_OF(16, begin, ms, event, after)
+#define UNTIMED_OF(row, begin, event, after)                                          \
+        "{\"ph\":\"X\",\"pid\":322,\"tid\":" #row ",\"ts\":" #begin                   \
         "000,\"dur\":0,\"name\":\"k\",\"cat\":\"kernel\",\"args\":{\"event\":" #event \
-        ",\"untimed\":1}},"
+        ",\"after\":\"" #after "\",\"asked\":1,\"untimed\":1}},"
+#define UNTIMED(begin, event) UNTIMED_OF(16, begin, event, )
 #define TIMELINE(events) \
         "{\"traceEvents\":[" events "{\"ph\":\"?\"}],\"otherData\":{\"dropped\":0}}"
 
@@ -462,6 +464,27 @@ TEST(launches_without_times_take_the_median_of_their_size)
         assert_int_equal(f.run.commands[3].device_ns + f.run.commands[4].device_ns, 6 * MS);
         assert_int_equal(f.run.commands[4].device_ns, 4 * MS);
         assert_true(f.run.commands[4].asked && !f.run.commands[5].asked);
+        fit_fini(&f);
+}
+
+TEST(launches_without_times_end_before_what_depends_on_them)
+{
+        /* Two queues with a kernel each in turn, which ran one after the other: the second one of the first queue ran
+         * between the kernels around it, and the other queue's launch waited for it. */
+        static const char text[] =
+                TIMELINE(CALL(1, 1, 1) CALL(2, 1, 2) CALL(3, 1, 3) CALL(4, 1, 4) CALL(5, 1, 5)
+                                 KERNEL(4, 10, 1, ) KERNEL_OF(32, 14, 10, 2, 1) UNTIMED(3, 3)
+                                         UNTIMED_OF(32, 4, 4, 3) KERNEL(44, 10, 5, 4)
+                                                 WAITED(6, 49000, "clFinish", 5));
+        struct recording recording;
+        struct fit f;
+        assert_int_equal(recording_read(text, strlen(text), &ledger, &recording), 0);
+        assert_int_equal(fit_make(&recording, &ledger, &f), 0);
+        recording_fini(&recording);
+        assert_int_equal(f.run.command_count, 5);
+        assert_int_equal(f.run.servers[0].slots, 1);
+        for (unsigned i = 0; i < 5; i++)
+                assert_int_equal(f.run.commands[i].device_ns, 10 * MS);
         fit_fini(&f);
 }
 
@@ -593,6 +616,7 @@ int main(void)
                 cmocka_unit_test(a_fit_explains_the_recording),
                 cmocka_unit_test(launches_without_times_are_explained_by_the_others),
                 cmocka_unit_test(launches_without_times_take_the_median_of_their_size),
+                cmocka_unit_test(launches_without_times_end_before_what_depends_on_them),
                 cmocka_unit_test(a_recording_that_makes_no_sense_is_bounded),
                 cmocka_unit_test(without_memory_nothing_is_predicted_and_nothing_is_lost),
                 cmocka_unit_test(links_are_read_with_their_units),

@@ -38,10 +38,12 @@ static int make_room(struct fitting *f)
         f->commands = mem_zalloc(nodes * sizeof(*f->commands));
         f->after = mem_alloc(nodes * (RECORDING_AFTER + 1) * sizeof(*f->after));
         f->sent = mem_zalloc(nodes * sizeof(*f->sent));
+        f->before = mem_alloc(nodes * sizeof(*f->before));
         f->steps = mem_alloc(items * sizeof(*f->steps));
         f->step_ends = mem_alloc(items * sizeof(*f->step_ends));
         f->threads = mem_alloc(REPLAY_THREADS_MAX * sizeof(*f->threads));
-        return f->commands && f->after && f->sent && f->steps && f->step_ends && f->threads
+        return f->commands && f->after && f->sent && f->before && f->steps && f->step_ends &&
+                               f->threads
                        ? 0
                        : SP_E_NOMEM;
 }
@@ -103,6 +105,7 @@ int fit_make(const struct recording *r, const struct ledger_file *ledger, struct
         mem_free(f->events);
         mem_free(f->items);
         mem_free(f->sent);
+        mem_free(f->before);
         mem_free(f->step_ends);
         mem_free(f);
         if (status < 0)

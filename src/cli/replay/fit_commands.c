@@ -103,8 +103,7 @@ static bool fits(const struct fitting *f, const struct node *const *all, size_t 
         return true;
 }
 
-/* Find how many kernels each server executes at a time, and when a slot became free for each of them. */
-static void find_slots(const struct fitting *f, const struct node **order, uint64_t *ret)
+void fit_slots(const struct fitting *f, const struct node **order, uint64_t *ret)
 {
         size_t count = f->node_count, end;
         for (size_t i = 0; i < count; i++) {
@@ -216,21 +215,20 @@ static void fit_times(struct fitting *f, uint32_t i, struct line *line, uint64_t
         n->known_ns = later(n->known_ns, line->down_ns + half);
 }
 
-static void fit_command(struct fitting *f, uint32_t i, struct line *line, const uint32_t *before,
-                        const uint64_t *slots)
+static void fit_command(struct fitting *f, uint32_t i, struct line *line, const uint64_t *slots)
 {
         struct node *n = &f->nodes[i];
         struct replay_command *m = &f->commands[i];
         enum recording_way way = way_of(n);
         m->server = fit_server_of(f, n);
         m->kind = n->move ? REPLAY_MOVE : n->command->kernel ? REPLAY_KERNEL : REPLAY_OTHER;
-        m->asked = n->guessed;
+        m->asked = n->asked;
         m->message_bytes = line->message_bytes;
         m->up_bytes = way == RECORDING_UP ? size_of(n) : 0;
         m->down_bytes = way == RECORDING_DOWN ? size_of(n) : 0;
         m->opens = !line->open && (m->up_bytes > REPLAY_INLINE || m->down_bytes > REPLAY_INLINE);
         line->open |= m->opens;
-        find_dependencies(f, i, before[i]);
+        find_dependencies(f, i, f->before[i]);
         fit_times(f, i, line, slots[i]);
 }
 
@@ -251,8 +249,8 @@ static bool same_queue(const struct node *a, const struct node *b)
                a->queue == b->queue;
 }
 
-/* Find the command before each one in its queue. If commands of a queue ran at the same time, it has no order. */
-static void find_before(const struct fitting *f, const struct node **order, uint32_t *ret)
+/* If commands of a queue ran at the same time, it has no order. */
+void fit_before(struct fitting *f, const struct node **order)
 {
         size_t count = f->node_count, end;
         for (size_t i = 0; i < count; i++)
@@ -263,9 +261,9 @@ static void find_before(const struct fitting *f, const struct node **order, uint
                 for (end = i + 1; end < count && same_queue(order[i], order[end]); end++)
                         beside |= order[end]->command->beside;
                 for (size_t k = i; k < end; k++)
-                        ret[order[k] - f->nodes] = k > i && !beside
-                                                           ? (uint32_t)(order[k - 1] - f->nodes)
-                                                           : REPLAY_NONE;
+                        f->before[order[k] - f->nodes] =
+                                k > i && !beside ? (uint32_t)(order[k - 1] - f->nodes)
+                                                 : REPLAY_NONE;
         }
 }
 
@@ -273,10 +271,9 @@ int fit_commands(struct fitting *f)
 {
         size_t n = f->node_count + 1;
         struct line *lines = mem_zalloc((f->ledger->server_count + 1) * sizeof(*lines));
-        uint32_t *before = mem_alloc(n * sizeof(*before));
         const struct node **order = mem_alloc(n * sizeof(*order));
         uint64_t *slots = mem_alloc(n * sizeof(*slots));
-        int r = lines && order && before && slots ? 0 : SP_E_NOMEM;
+        int r = lines && order && slots ? 0 : SP_E_NOMEM;
         if (r == 0) {
                 for (size_t i = 0; i < f->node_count; i++)
                         if (way_of(&f->nodes[i]) == RECORDING_UP)
@@ -285,14 +282,12 @@ int fit_commands(struct fitting *f)
                 for (size_t i = 0; i < f->ledger->server_count; i++)
                         lines[i].message_bytes =
                                 message_bytes(&f->ledger->servers[i], lines[i].up_bytes);
-                find_before(f, order, before);
-                find_slots(f, order, slots);
+                fit_slots(f, order, slots);
                 for (uint32_t i = 0; i < f->node_count; i++)
-                        fit_command(f, i, &lines[fit_server_of(f, &f->nodes[i])], before, slots);
+                        fit_command(f, i, &lines[fit_server_of(f, &f->nodes[i])], slots);
         }
         mem_free(lines);
         mem_free(order);
-        mem_free(before);
         mem_free(slots);
         return r;
 }

@@ -156,6 +156,7 @@ static void put_nodes(struct fitting *f, const struct recording_command *const *
                                                  .end_ns = later(m->begin_ns, m->end_ns),
                                                  .event = c->event,
                                                  .queue = m->queue,
+                                                 .asked = m->asked || m->untimed,
                                                  .guessed = m->untimed,
                                                  .waited_ns = waited_ns,
                                                  .command = m },

@@ -45,11 +45,11 @@ static uint32_t awaited(const struct fitting *f, const struct recording_wait *w)
                                                                                : target;
 }
 
-/* When a thread that waits knows that the command is complete. If nobody told it, it asks. */
+/* When a thread that waits knows that the command is complete. If nobody tells, it asks. */
 static uint64_t known_ns(const struct fitting *f, const struct node *n, uint64_t waits_ns)
 {
         uint64_t half = f->links[fit_server_of(f, n)].round_trip_ns / 2;
-        return n->guessed ? later(n->known_ns, waits_ns + 2 * half) : n->known_ns;
+        return n->asked ? later(n->known_ns, waits_ns + 2 * half) : n->known_ns;
 }
 
 /* Make a step of a wait. False: the replay has nothing for which it waits, so it is the program's own time. */

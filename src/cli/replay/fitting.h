@@ -16,6 +16,7 @@ struct node {
         uint64_t event, queue;
         const struct recording_command *command; /* NULL: it is a move */
         const struct recording_move *move;
+        bool asked;         /* recording_command's */
         bool guessed;       /* the recording has no times of it */
         uint64_t waited_ns; /* when its own call's wait was over; 0: it does not wait */
         uint64_t known_ns;  /* when the client knows its end, by the model of the recorded link */
@@ -53,6 +54,7 @@ struct fitting {
         struct recording_move *moves; /* by the time at which they were asked for */
         bool *taken;                  /* of each move: it is a node */
         bool *sent;                   /* of each node: a step sends it */
+        uint32_t *before; /* of each node: the one before it in its queue; REPLAY_NONE */
         uint32_t *after;
         uint64_t *step_ends; /* in the recording */
         size_t after_count, thread_count;
@@ -66,6 +68,10 @@ void fit_links(struct fitting *f);
 SP_NODISCARD int fit_untimed(struct fitting *f);
 /* Find the dependencies and times of the commands. SP_E_NOMEM. */
 SP_NODISCARD int fit_commands(struct fitting *f);
+/* Find the command before each one in its queue. `order`: room for all nodes. */
+void fit_before(struct fitting *f, const struct node **order);
+/* Find how many kernels each server executes at a time. `ret`: for each node, when its slot became free. */
+void fit_slots(const struct fitting *f, const struct node **order, uint64_t *ret);
 /* Make the steps of the threads. SP_E_NOENT: there are none; SP_E_LIMIT: too many threads or steps; SP_E_NOMEM. */
 SP_NODISCARD int fit_threads(struct fitting *f, struct replay_run *run, uint64_t *ret_span_ns);
 

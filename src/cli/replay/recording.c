@@ -94,17 +94,25 @@ static enum recording_way way_of(const char *name)
         return RECORDING_STAYS; /* copies, fills */
 }
 
-static uint64_t mix(uint64_t h, const char *text)
+static uint64_t mix(uint64_t h, uint64_t value)
 {
-        for (; *text; text++) /* FNV-1a */
-                h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-        return h * UINT64_C(0x100000001b3);
+        h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+        return h ^ (h >> 29);
 }
 
-static uint64_t work_of(const struct trace_event *e)
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+        while (*text)
+                h = mix(h, (unsigned char)*text++);
+        return h;
+}
+
+static void put_works(struct recording_command *c, const struct trace_event *e)
 {
         const struct trace_arg *size = arg_of(e, "global", TRACE_ARG_TEXT);
-        return mix(mix(UINT64_C(0xcbf29ce484222325), e->name), size ? size->text : "");
+        c->works[2] = mix_text(mix(1, c->server), e->name);
+        c->works[1] = mix_text(mix(c->works[2], 2), size ? size->text : "");
+        c->works[0] = mix(mix(c->works[1], 3), c->queue);
 }
 
 static void put_command(struct recording *r, const struct trace_event *e)
@@ -120,11 +128,13 @@ static void put_command(struct recording *r, const struct trace_event *e)
                 .begin_ns = e->begin_ns,
                 .end_ns = e->begin_ns + e->duration_ns,
                 .server = e->process - JOURNAL_DEVICES,
-                .work = work_of(e),
                 .kernel = !strcmp(e->category, "kernel"),
+                .asked = number_of(e, "asked") != 0,
                 .untimed = number_of(e, "untimed") != 0,
                 .beside = e->thread % QUEUE_ROWS_LAYERS != 0,
         };
+        if (c->kernel)
+                put_works(c, e);
         if (!strcmp(e->category, "transfer"))
                 c->way = (uint8_t)way_of(e->name);
         if (c->way)

@@ -20,6 +20,9 @@ struct recording_wait {
         enum ledger_kind kind;
 };
 
+/* Launches that are alike: of a kernel and a size in a queue, the same on a server, of a kernel there. */
+enum { RECORDING_WORKS = 3 };
+
 enum recording_way { RECORDING_STAYS, RECORDING_UP, RECORDING_DOWN };
 
 struct recording_command {
@@ -27,9 +30,10 @@ struct recording_command {
         uint64_t after[RECORDING_AFTER]; /* events */
         uint32_t server;
         uint8_t after_count;
-        uint8_t way;   /* of its bytes */
-        uint64_t work; /* of a kernel: the same for launches of the same size */
+        uint8_t way;                     /* of its bytes */
+        uint64_t works[RECORDING_WORKS]; /* of a launch: what takes as long */
         bool kernel;
+        bool asked;   /* the server told of its end only to somebody who waited for it */
         bool untimed; /* begin_ns is that of its call, and end_ns is not known */
         bool beside;  /* an earlier command of its queue ran at the same time */
 };

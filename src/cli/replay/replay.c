@@ -2,11 +2,14 @@
 
 #include "base/mem.h"
 
+enum { QUESTION = 64, NOTIFICATION = 64 /* bytes of messages */ };
+
 enum event_kind {
         RUN,    /* a thread begins its step */
         PASS,   /* its step is over */
         ARRIVE, /* a command's message is at the server */
         END,    /* a command is complete */
+        ASKED,  /* the server is asked about a command that is complete */
 };
 
 struct event {
@@ -205,7 +208,6 @@ static void notify(struct state *s, uint32_t c, uint64_t now)
 {
         const struct replay_command *m = &s->run->commands[c];
         struct command_state *state = &s->commands[c];
-        enum { NOTIFICATION = 64 };
         uint64_t bytes = NOTIFICATION + (m->down_bytes <= REPLAY_INLINE ? m->down_bytes : 0);
         state->known_ns = send_over(&s->links[m->server],
                                     &s->link_states[m->server].messages_down_ns, now, bytes);
@@ -227,8 +229,10 @@ static void end(struct state *s, uint32_t c, uint64_t now)
         state->ended_ns = now;
         if (!m->asked)
                 notify(s, c, now);
+        else if (state->asked_ns <= now)
+                notify(s, c, now);
         else if (state->asked_ns != UINT64_MAX)
-                notify(s, c, later(now, state->asked_ns));
+                put(s, state->asked_ns, ASKED, c);
         for (uint32_t f = s->commands[c].followers; f != REPLAY_NONE; f = s->followers[f].next)
                 satisfy(s, s->followers[f].command, now);
         if (m->kind != REPLAY_KERNEL)
@@ -291,9 +295,10 @@ static void wait_for(struct state *s, uint32_t t, uint64_t now, uint64_t own)
         struct command_state *c = &s->commands[step->target];
         const struct replay_command *m = &s->run->commands[step->target];
         if (m->asked && c->asked_ns == UINT64_MAX) {
-                c->asked_ns = add(now, s->links[m->server].round_trip_ns / 2);
+                c->asked_ns = send_over(&s->links[m->server],
+                                        &s->link_states[m->server].messages_up_ns, now, QUESTION);
                 if (c->ended_ns != UINT64_MAX)
-                        notify(s, step->target, later(c->ended_ns, c->asked_ns));
+                        put(s, c->asked_ns, ASKED, step->target);
         }
         if (c->known_ns != UINT64_MAX) {
                 uint64_t waits = c->known_ns > now ? c->known_ns - now : 0;
@@ -443,6 +448,9 @@ static void run_all(struct state *s)
                         break;
                 case END:
                         end(s, e.index, e.ns);
+                        break;
+                case ASKED:
+                        notify(s, e.index, e.ns);
                 }
         }
 }

@@ -21,13 +21,13 @@ struct slot {
         uint32_t device;
         uint16_t server, name; /* names_text */
         uint8_t dims, after_count;
-        bool in_order, timed, untimed;
+        bool in_order, timed, asked;
 };
 
 /* The remainder of it, for the commands that have one. */
 struct slot_more {
         uint64_t submit_ns, start_ns,
-                end_ns;               /* where slot.timed; start: of the call, where untimed */
+                end_ns;               /* where slot.timed; start: of the call, where asked */
         uint64_t global[2], local[2]; /* of the further dimensions */
         uint64_t after[JOURNAL_AFTER];
 };
@@ -125,7 +125,7 @@ void journal_command(const struct command *m)
         s->after_count = (uint8_t)after;
         s->in_order = queue_in_order(m->queue);
         s->timed = false;
-        s->untimed = p->untimed;
+        s->asked = p->untimed;
         s->global = dims && p->global ? p->global[0] : 0; /* 0: none are known */
         s->local = dims && p->local ? p->local[0] : 0;
         if (dims > 1 || after)
@@ -218,6 +218,8 @@ void journal_command_at(size_t i, struct journal_command *ret)
                 .dims = s->dims,
                 .after_count = s->after_count,
                 .in_order = s->in_order,
+                .asked = s->asked,
+                .untimed = s->asked && !s->timed,
                 .name = names_text(s->name),
         };
         for (unsigned d = 1; d < s->dims; d++) {
@@ -230,9 +232,8 @@ void journal_command_at(size_t i, struct journal_command *ret)
                 ret->submit_ns = more->submit_ns;
                 ret->start_ns = more->start_ns;
                 ret->end_ns = more->end_ns;
-        } else if (s->untimed) {
+        } else if (s->asked) {
                 ret->start_ns = more->start_ns;
-                ret->untimed = true;
         }
 }
 

@@ -1,4 +1,4 @@
-/* The journal of SPANCL_TRACE: the newest commands that devices time, waits and moves of memory, with what the probes
+/* The journal of SPANCL_TRACE: the newest commands, waits and moves of memory, with what the probes
  * of src/trace do not know: sizes, the devices' own times. tracing.c writes it into the timeline (journal_write).
  *
  * The hooks of core/profile/profile.h feed it. Memory is bounded: new entries overwrite the oldest. The client's lock
@@ -26,7 +26,8 @@ struct journal_command {
         uint8_t after_count;
         bool in_order, failed;
         bool by_server; /* the times are those at which the server submitted it, and noticed its end */
-        bool untimed;     /* only start_ns is there: of its call */
+        bool asked;     /* its times come only to somebody who waits for it */
+        bool untimed;     /* they did not come: only start_ns is there, of its call */
         const char *name; /* names_text, or of the entry's array */
 };
 

@@ -77,6 +77,8 @@ static void put_command(struct timeline *out, unsigned process, uint64_t thread,
         timeline_slice(out, process, thread, begin_ns, j->untimed ? begin_ns : j->end_ns, kind,
                        j->name);
         timeline_arg(out, "event", j->id);
+        if (j->asked)
+                timeline_arg(out, "asked", 1);
         if (j->untimed)
                 timeline_arg(out, "untimed", 1);
         put_after(out, j);
