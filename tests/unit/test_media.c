@@ -6,6 +6,7 @@
 
 #include "backend/media/av_message.h"
 #include "backend/media/kernels.h"
+#include "backend/media/picture.h"
 #include "backend/media/settings.h"
 #include "backend/media/sink_names.h"
 #include "backend/media/source_names.h"
@@ -435,6 +436,87 @@ static void answers_of_a_process_are_checked(void **state)
                             av_decoded_max(sides[i][0] * sides[i][1]));
 }
 
+/* The sample at a place of a plane of a picture. */
+static unsigned sample_of(unsigned plane, unsigned x, unsigned y, unsigned bits)
+{
+        return (plane * 71 + x * 13 + y * 29) * 2654435761u >> (32 - bits);
+}
+
+static unsigned get_sample(const uint8_t *row, size_t at, unsigned bits)
+{
+        return bits > 8 ? row[2 * at] | row[2 * at + 1] << 8 : row[at];
+}
+
+/* Make a picture with gaps of `gap` bytes behind its rows, and check how it is written. */
+static void check_written(unsigned width, unsigned height, const struct codec_picture *what,
+                          unsigned gap, enum media_format format)
+{
+        static uint8_t from[3][1 << 14], to[1 << 14];
+        const unsigned bits = what->bits, size = bits > 8 ? 2 : 1;
+        const unsigned half = (width + 1) / 2, rows = (height + 1) / 2;
+        struct codec_picture p = *what;
+        p.width = width;
+        p.height = height;
+        memset(from, 0xee, sizeof(from));
+        memset(to, 0xdd, sizeof(to));
+        for (unsigned plane = 0; plane < 3; plane++) {
+                const bool pairs = plane && p.interleaved;
+                const unsigned in = pairs ? 1 : plane, count = plane ? half : width;
+                p.planes[in] = from[in];
+                p.strides[in] = count * size * (pairs ? 2 : 1) + gap;
+                for (unsigned y = 0; y < (plane ? rows : height); y++)
+                        for (unsigned x = 0; x < count; x++) {
+                                unsigned v = sample_of(plane, x, y, bits) << p.shift;
+                                size_t at =
+                                        y * p.strides[in] + (pairs ? 2 * x + plane - 1 : x) * size;
+                                assert_true(at + size <= sizeof(from[in]));
+                                from[in][at] = (uint8_t)v;
+                                if (size > 1)
+                                        from[in][at + 1] = (uint8_t)(v >> 8);
+                        }
+        }
+        const size_t end = media_picture_size(width, height, bits);
+        assert_true(end < sizeof(to));
+        media_picture_write(to, &p, format);
+        assert_int_equal(to[end], 0xdd);
+        const uint8_t *chroma = to + (size_t)width * height * size;
+        for (unsigned y = 0; y < height; y++)
+                for (unsigned x = 0; x < width; x++)
+                        assert_int_equal(get_sample(to, (size_t)y * width + x, bits),
+                                         sample_of(0, x, y, bits));
+        for (unsigned plane = 1; plane < 3; plane++)
+                for (unsigned y = 0; y < rows; y++)
+                        for (unsigned x = 0; x < half; x++) {
+                                size_t at = (size_t)y * half + x;
+                                at = format == MEDIA_NV12 ? 2 * at + plane - 1
+                                                          : at + (plane - 1) * half * rows;
+                                assert_int_equal(get_sample(chroma, at, bits),
+                                                 sample_of(plane, x, y, bits));
+                        }
+}
+
+static void pictures_of_all_layouts_are_written_exactly(void **state)
+{
+        (void)state;
+        static const struct codec_picture all[] = {
+                { .bits = 8 },
+                { .bits = 8, .interleaved = true }, /* NV12 */
+                { .bits = 10 },
+                { .bits = 14, .interleaved = true },
+                { .bits = 10, .shift = 6 },
+                { .bits = 10, .shift = 6, .interleaved = true }, /* P010 */
+                { .bits = 12, .shift = 4, .interleaved = true }, /* P012 */
+                { .bits = 16, .interleaved = true },             /* P016 */
+        };
+        static const unsigned sides[][2] = { { 1, 1 }, { 2, 1 }, { 37, 21 }, { 64, 48 }, { 1, 7 } };
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+                for (size_t k = 0; k < sizeof(sides) / sizeof(sides[0]); k++)
+                        for (unsigned gap = 0; gap <= 17; gap += 17)
+                                for (unsigned f = MEDIA_I420; f <= MEDIA_NV12; f++)
+                                        check_written(sides[k][0], sides[k][1], &all[i], gap,
+                                                      (enum media_format)f);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -444,6 +526,7 @@ int main(void)
                 cmocka_unit_test(requests_of_a_session_are_checked),
                 cmocka_unit_test(sinks_of_a_session_are_checked),
                 cmocka_unit_test(answers_of_a_process_are_checked),
+                cmocka_unit_test(pictures_of_all_layouts_are_written_exactly),
                 cmocka_unit_test(units_begin_behind_start_codes),
                 cmocka_unit_test(sizes_of_h264_are_read_before_memory_is_spent),
                 cmocka_unit_test(sizes_of_hevc_are_read_before_memory_is_spent),

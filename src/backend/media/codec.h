@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-enum { CODEC_VERSION = 2 /* of this table */ };
+enum { CODEC_VERSION = 3 /* of this table */ };
 
 #define CODEC_SYMBOL "spancl_media_module" /* a struct codec_module */
 
@@ -41,6 +41,8 @@ struct codec_limits {
  * have two bytes, the low one first. */
 struct codec_picture {
         unsigned width, height, bits;
+        unsigned shift;   /* unused bits below those of a sample of two bytes */
+        bool interleaved; /* Cb and Cr alternate in planes[1], and there is no planes[2] */
         const uint8_t *planes[3];
         size_t strides[3]; /* bytes from a row to the next */
 };

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "backend/media/av_codec.h"
+#include "backend/media/picture.h"
 #include "backend/media/stream.h"
 #include "base/mem.h"
 
@@ -144,45 +145,6 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size, 
 
 /* ---- pictures ------------------------------------------------------------------------------- */
 
-static void copy_plane(uint8_t *to, const struct codec_picture *p, unsigned plane, size_t row,
-                       size_t rows)
-{
-        for (size_t y = 0; y < rows; y++)
-                memcpy(to + y * row, p->planes[plane] + y * p->strides[plane], row);
-}
-
-/* Write the two planes of chroma as one, sample by sample in turn. */
-static void copy_pairs(uint8_t *to, const struct codec_picture *p, size_t width, size_t rows)
-{
-        for (size_t y = 0; y < rows; y++) {
-                const uint8_t *u = p->planes[1] + y * p->strides[1];
-                const uint8_t *v = p->planes[2] + y * p->strides[2];
-                for (size_t x = 0; x < width; x++) {
-                        if (p->bits <= 8) {
-                                to[2 * x] = u[x];
-                                to[2 * x + 1] = v[x];
-                        } else {
-                                memcpy(to + 4 * x, u + 2 * x, 2);
-                                memcpy(to + 4 * x + 2, v + 2 * x, 2);
-                        }
-                }
-                to += 2 * width * (p->bits > 8 ? 2 : 1);
-        }
-}
-
-static void copy_picture(uint8_t *to, const struct codec_picture *p, uint32_t format)
-{
-        size_t sample = p->bits > 8 ? 2 : 1, width = (p->width + 1) / 2, rows = (p->height + 1) / 2;
-        copy_plane(to, p, 0, p->width * sample, p->height);
-        to += p->width * sample * p->height;
-        if (format == MEDIA_NV12) {
-                copy_pairs(to, p, width, rows);
-        } else {
-                copy_plane(to, p, 1, width * sample, rows);
-                copy_plane(to + width * sample * rows, p, 2, width * sample, rows);
-        }
-}
-
 /* Deliver the next picture, if there is one. */
 static cl_int stream_deliver(struct stream *s, const struct registry_value *out, uint32_t format,
                              uint32_t status[MEDIA_STATUS_WORDS_MAX], uint64_t *ret_size)
@@ -209,7 +171,7 @@ static cl_int stream_deliver(struct stream *s, const struct registry_value *out,
         s->held = !out->data || out->size < size;
         if (s->held)
                 return CL_INVALID_BUFFER_SIZE;
-        copy_picture(out->data, p, format);
+        media_picture_write(out->data, p, (enum media_format)format);
         s->pictures++;
         status[MEDIA_RESULT] = MEDIA_PICTURE;
         *ret_size = size;
