@@ -7,7 +7,7 @@
 
 #include "av/serve.h"
 #include "backend/media/av_process.h"
-#include "backend/media/kernels.h"
+#include "backend/media/picture.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/file.h"
@@ -64,11 +64,16 @@ static void answers(const uint8_t *data, size_t size, const struct av_request *o
                         fuzz_check(r.size && r.size <= open->out_room);
                         uint8_t *copy = malloc((size_t)r.size);
                         fuzz_check(copy);
-                        memcpy(copy, av_process_out(&p), (size_t)r.size);
+                        if (open->kind == AV_DECODER) {
+                                fuzz_check((uint64_t)r.width * r.height <= open->limit_pixels);
+                                const struct codec_picture picture =
+                                        av_reply_picture(&r, av_process_out(&p));
+                                media_picture_write(copy, &picture, MEDIA_I420);
+                                media_picture_write(copy, &picture, MEDIA_NV12);
+                        } else {
+                                memcpy(copy, av_process_out(&p), (size_t)r.size);
+                        }
                         free(copy);
-                        if (open->kind == AV_DECODER)
-                                fuzz_check((uint64_t)r.width * r.height <= open->limit_pixels &&
-                                           media_picture_size(r.width, r.height, r.bits) == r.size);
                 }
                 av_process_end(&p);
         }
@@ -99,11 +104,13 @@ static enum codec_result agree(struct av_stream *s)
 }
 
 static enum codec_result open_stream(const struct av_server *server, const struct av_request *r,
-                                     struct av_stream **ret)
+                                     uint8_t *out, struct av_stream **ret)
 {
         static const struct av_stream_ops ops = { feed, next, agree, agree };
         static struct av_stream stream = { &ops };
         (void)server;
+        (void)out;
+        fuzz_check(r->kind != AV_DECODER || r->out_room >= av_decoded_max(r->limit_pixels));
         fuzz_check(r->in_room + r->out_room <= ROOM);
         fuzz_check((r->kind != AV_SOURCE && r->kind != AV_SINK) ||
                    memchr(r->name, 0, sizeof(r->name)));
@@ -134,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .threads = 1,
                                    .limit_pixels = SIDE * SIDE,
                                    .in_room = SIDE * SIDE,
-                                   .out_room = av_decoded_max(SIDE * SIDE) };
+                                   .out_room = av_decoder_room(SIDE * SIDE) };
         log_threshold = LOG_NONE;
         if (size && data[0] % 3 == 1) {
                 requests(data + 1, size - 1);

@@ -428,7 +428,24 @@ static void av_packets(void)
         };
         static const char *const names[] = { "decoder", "encoder", "source", "sink" };
         const struct av_reply good = { 0 }, none = { .result = CODEC_NONE };
-        const struct av_reply picture = { .width = 8, .height = 8, .bits = 8, .size = 96 };
+        const struct av_reply picture = {
+                .width = 8,
+                .height = 8,
+                .bits = 8,
+                .size = 96,
+                .planes = { 0, 128, 256 },
+                .strides = { 16, 8, 8 },
+        };
+        const struct av_reply pairs = {
+                .width = 8,
+                .height = 8,
+                .bits = 10,
+                .size = 192,
+                .flags = AV_INTERLEAVED,
+                .shift = 6,
+                .planes = { 0, 128 },
+                .strides = { 16, 16 },
+        };
         struct buf b = { 0 };
         for (size_t i = 0; i < array_size(opens); i++) {
                 b.size = 0;
@@ -446,6 +463,8 @@ static void av_packets(void)
                 put_packet(&b, &good, sizeof(good), 0);
                 put_packet(&b, &good, sizeof(good), 0);
                 put_packet(&b, &picture, sizeof(picture), 0);
+                put_packet(&b, &good, sizeof(good), 0);
+                put_packet(&b, &pairs, sizeof(pairs), 0);
                 put_packet(&b, &good, sizeof(good), 0);
                 put_packet(&b, &none, sizeof(none), 0);
                 save("av", side ? "units" : "pictures", &b);

@@ -10,8 +10,6 @@ if(AV_FOUND)
                 RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/libexec/spancl)
         add_executable(spancl_media_av ${av} ${PROJECT_SOURCE_DIR}/src/media/nal.c)
         target_link_libraries(spancl_media_av PRIVATE spancl_daemon PkgConfig::AV)
-        # Its loops over samples take a fifth of the time if they are vectorised.
-        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/av/picture.c PROPERTIES COMPILE_OPTIONS -O3)
         # Neither program needs all libraries, and those of devices take long to load.
         target_link_options(spancl_media_av PRIVATE LINKER:--as-needed)
         target_link_options(spancl_media_io PRIVATE LINKER:--as-needed)

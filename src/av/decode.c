@@ -7,6 +7,7 @@
 
 #include "av/hardware.h"
 #include "av/picture.h"
+#include "av/pool.h"
 #include "base/mem.h"
 #include "media/nal.h"
 
@@ -27,6 +28,8 @@ struct decoder {
         bool came; /* a picture, at any time */
         AVCodecContext *context;
         AVPacket *packet;
+        struct pool pool;              /* of pictures, in the memory that the session reads */
+        AVFrame *shown;                /* the session reads it until its next request */
         AVFrame *waiting[WAITING_MAX]; /* in the order of output */
         unsigned count;
 };
@@ -80,6 +83,8 @@ static enum codec_result open_context(struct decoder *d, bool on_device)
         d->context = codec ? avcodec_alloc_context3(codec) : NULL;
         if (!d->context)
                 return codec ? CODEC_NO_MEMORY : CODEC_FORMAT;
+        d->context->opaque = &d->pool;
+        d->context->get_buffer2 = pool_get_buffer;
         d->context->max_pixels = (int64_t)d->pixels;
         d->context->thread_count = d->threads;
         d->context->thread_type = FF_THREAD_SLICE; /* threads for frames would delay pictures */
@@ -138,6 +143,7 @@ static enum codec_result decode(struct decoder *d)
 static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
 {
         struct decoder *d = container_of(s, struct decoder, stream);
+        av_frame_free(&d->shown);
         if (r->size > INT32_MAX - AV_INPUT_BUFFER_PADDING_SIZE)
                 return CODEC_DAMAGED;
         if (av_new_packet(d->packet, (int)r->size) < 0)
@@ -165,24 +171,25 @@ static enum codec_result put(struct decoder *d, const AVFrame *f, uint8_t *to, u
         if (f->decode_error_flags || f->flags & AV_FRAME_FLAG_CORRUPT)
                 return CODEC_DAMAGED;
         unsigned bits = picture_bits(f->format);
-        return picture_write(f, bits ? bits : bits_of(d->context), d->pixels, to, room, ret);
+        return picture_put(f, bits ? bits : bits_of(d->context), d->pixels, to, room, ret);
 }
 
 static enum codec_result next(struct av_stream *s, uint8_t *to, uint64_t room, struct av_reply *ret)
 {
         struct decoder *d = container_of(s, struct decoder, stream);
+        av_frame_free(&d->shown);
         if (!d->count)
                 return CODEC_NONE;
-        enum codec_result r = put(d, d->waiting[0], to, room, ret);
-        av_frame_free(&d->waiting[0]);
+        d->shown = d->waiting[0];
         d->count--;
         memmove(d->waiting, d->waiting + 1, d->count * sizeof(d->waiting[0]));
-        return r;
+        return put(d, d->shown, to, room, ret);
 }
 
 static enum codec_result flush(struct av_stream *s)
 {
         struct decoder *d = container_of(s, struct decoder, stream);
+        av_frame_free(&d->shown);
         int r = avcodec_send_packet(d->context, NULL);
         return r < 0 && r != AVERROR_EOF ? result_of(r) : take_all(d);
 }
@@ -190,13 +197,14 @@ static enum codec_result flush(struct av_stream *s)
 static enum codec_result reset(struct av_stream *s)
 {
         struct decoder *d = container_of(s, struct decoder, stream);
+        av_frame_free(&d->shown);
         while (d->count)
                 av_frame_free(&d->waiting[--d->count]);
         avcodec_flush_buffers(d->context);
         return CODEC_OK;
 }
 
-enum codec_result av_decoder_open(const struct av_request *r, struct av_stream **ret)
+enum codec_result av_decoder_open(const struct av_request *r, uint8_t *out, struct av_stream **ret)
 {
         static const struct av_stream_ops ops = { feed, next, flush, reset };
         struct decoder *d = mem_zalloc(sizeof(*d));
@@ -206,6 +214,7 @@ enum codec_result av_decoder_open(const struct av_request *r, struct av_stream *
         d->which = (enum av_decoder)r->codec;
         d->pixels = r->limit_pixels;
         d->threads = (int)r->threads;
+        pool_init(&d->pool, out, r->out_room - av_decoded_max(d->pixels));
         d->packet = av_packet_alloc();
         enum codec_result result = d->packet ? open_context(d, true) : CODEC_NO_MEMORY;
         /* The process ends with its first stream, so libavcodec's parts stay. */

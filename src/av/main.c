@@ -11,11 +11,11 @@
 #include "sandbox/sandbox.h"
 
 static enum codec_result open_stream(const struct av_server *s, const struct av_request *r,
-                                     struct av_stream **ret)
+                                     uint8_t *out, struct av_stream **ret)
 {
         (void)s;
         return r->kind == AV_ENCODER   ? av_encoder_open(r, ret)
-               : r->kind == AV_DECODER ? av_decoder_open(r, ret)
+               : r->kind == AV_DECODER ? av_decoder_open(r, out, ret)
                                        : CODEC_DAMAGED;
 }
 

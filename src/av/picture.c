@@ -32,68 +32,45 @@ static bool is_interleaved(int format)
                format == AV_PIX_FMT_P016LE;
 }
 
-static const uint8_t *row_of(const AVFrame *f, unsigned plane, size_t y)
+/* A plane of a picture: bytes of a row, and rows. */
+struct extent {
+        uint64_t row, rows;
+};
+
+/* Describe the plane if it lies in the memory. */
+static bool describe(const AVFrame *f, unsigned plane, struct extent e, const uint8_t *memory,
+                     uint64_t room, struct av_reply *ret)
 {
-        return f->data[plane] + (ptrdiff_t)y * f->linesize[plane];
+        uintptr_t at = (uintptr_t)f->data[plane] - (uintptr_t)memory; /* huge if it lies before */
+        if (f->linesize[plane] < 0 || (uint64_t)f->linesize[plane] < e.row)
+                return false;
+        uint64_t size = (uint64_t)f->linesize[plane] * (e.rows - 1) + e.row;
+        if (size > room || at > room - size)
+                return false;
+        ret->planes[plane] = at;
+        ret->strides[plane] = (uint32_t)f->linesize[plane];
+        return true;
 }
 
-static uint8_t *put_plane(uint8_t *to, const AVFrame *f, unsigned plane, size_t row, size_t rows)
+/* Copy the plane to `at` in the memory. Returns the end. */
+static uint64_t copy(const AVFrame *f, unsigned plane, struct extent e, uint8_t *memory,
+                     uint64_t at, struct av_reply *ret)
 {
-        for (size_t y = 0; y < rows; y++, to += row)
-                memcpy(to, row_of(f, plane, y), row);
-        return to;
+        ret->planes[plane] = at;
+        ret->strides[plane] = (uint32_t)e.row;
+        for (uint64_t y = 0; y < e.rows; y++, at += e.row)
+                memcpy(memory + at, f->data[plane] + (ptrdiff_t)y * f->linesize[plane],
+                       (size_t)e.row);
+        return at;
 }
 
-/* Write one row of Cb and Cr, which alternate, to a row each. */
-static void part_bytes(uint8_t *restrict cb, uint8_t *restrict cr, const uint8_t *restrict from,
-                       size_t count)
-{
-        for (size_t x = 0; x < count; x++) {
-                cb[x] = from[2 * x];
-                cr[x] = from[2 * x + 1];
-        }
-}
-
-/* The same of each `step`th sample of two bytes. `shift`: the unused bits below those of a sample. */
-static void shift_samples(uint8_t *restrict to, const uint8_t *restrict from, size_t step,
-                          size_t count, unsigned shift)
-{
-        for (size_t x = 0; x < count; x++, from += 2 * step) {
-                unsigned sample = (from[0] | (unsigned)from[1] << 8) >> shift;
-                to[2 * x] = (uint8_t)sample;
-                to[2 * x + 1] = (uint8_t)(sample >> 8);
-        }
-}
-
-/* Write the planes of a picture whose chroma alternates. */
-static void put_interleaved(uint8_t *to, const AVFrame *f, unsigned bits, size_t width,
-                            size_t height)
-{
-        size_t half = (width + 1) / 2, rows = (height + 1) / 2, sample = bits > 8 ? 2 : 1;
-        unsigned shift = 16 - bits;
-        if (sample == 1)
-                to = put_plane(to, f, 0, width, height);
-        for (size_t y = 0; y < height && sample == 2; y++, to += width * sample)
-                shift_samples(to, row_of(f, 0, y), 1, width, shift);
-        uint8_t *cr = to + half * rows * sample;
-        for (size_t y = 0; y < rows; y++, to += half * sample, cr += half * sample) {
-                const uint8_t *from = row_of(f, 1, y);
-                if (sample == 1) {
-                        part_bytes(to, cr, from, half);
-                        continue;
-                }
-                shift_samples(to, from, 2, half, shift);
-                shift_samples(cr, from + 2, 2, half, shift);
-        }
-}
-
-enum codec_result picture_write(const AVFrame *f, unsigned bits, uint64_t pixels, uint8_t *to,
-                                uint64_t room, struct av_reply *ret)
+enum codec_result picture_put(const AVFrame *f, unsigned bits, uint64_t pixels, uint8_t *memory,
+                              uint64_t room, struct av_reply *ret)
 {
         if (f->width <= 0 || f->height <= 0)
                 return CODEC_DAMAGED;
-        size_t width = (size_t)f->width, height = (size_t)f->height, sample = bits > 8 ? 2 : 1;
-        size_t half = (width + 1) / 2, rows = (height + 1) / 2;
+        uint64_t width = (uint64_t)f->width, height = (uint64_t)f->height,
+                 sample = bits > 8 ? 2 : 1;
         bool planes = picture_bits(f->format) != 0, interleaved = is_interleaved(f->format);
         if (width > AV_SIDE_MAX || height > AV_SIDE_MAX || width * height > pixels)
                 return CODEC_TOO_LARGE;
@@ -103,15 +80,17 @@ enum codec_result picture_write(const AVFrame *f, unsigned bits, uint64_t pixels
         ret->width = (uint32_t)width;
         ret->height = (uint32_t)height;
         ret->bits = bits;
+        ret->shift = interleaved && sample == 2 ? 16 - bits : 0;
+        ret->flags |= interleaved ? AV_INTERLEAVED : 0;
         ret->size = media_picture_size(ret->width, ret->height, bits);
-        if (ret->size > room)
-                return CODEC_TOO_LARGE;
-        if (interleaved) {
-                put_interleaved(to, f, bits, width, height);
-                return CODEC_OK;
-        }
-        to = put_plane(to, f, 0, width * sample, height);
-        to = put_plane(to, f, 1, half * sample, rows);
-        (void)put_plane(to, f, 2, half * sample, rows);
+        const struct extent chroma = { (width + 1) / 2 * sample * (interleaved ? 2 : 1),
+                                       (height + 1) / 2 };
+        const struct extent extents[] = { { width * sample, height }, chroma, chroma };
+        unsigned count = interleaved ? 2 : 3, there = 0;
+        while (there < count && describe(f, there, extents[there], memory, room, ret))
+                there++;
+        uint64_t at = room - av_decoded_max(pixels);
+        for (unsigned i = 0; i < count && there < count; i++)
+                at = copy(f, i, extents[i], memory, at, ret);
         return CODEC_OK;
 }

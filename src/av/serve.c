@@ -29,13 +29,19 @@ static enum codec_result map(struct state *s, const struct av_request *r, int fd
         return CODEC_OK;
 }
 
+/* The memory for answers. */
+static uint8_t *out_of(const struct state *s)
+{
+        return s->memory + s->open.in_room + AV_PADDING;
+}
+
 static enum codec_result open_stream(struct state *s, const struct av_request *r, int fd)
 {
         enum codec_result result = s->memory ? CODEC_DAMAGED : map(s, r, fd);
         if (result < 0)
                 return result;
         s->open = *r;
-        return s->server->open(s->server, r, &s->stream);
+        return s->server->open(s->server, r, out_of(s), &s->stream);
 }
 
 static enum codec_result answer(struct state *s, const struct av_request *r, int fd,
@@ -59,8 +65,7 @@ static enum codec_result answer(struct state *s, const struct av_request *r, int
                         return CODEC_DAMAGED;
                 return s->stream->ops->feed(s->stream, r, s->memory);
         case AV_NEXT:
-                return s->stream->ops->next(s->stream, s->memory + s->open.in_room + AV_PADDING,
-                                            s->open.out_room, ret);
+                return s->stream->ops->next(s->stream, out_of(s), s->open.out_room, ret);
         case AV_FLUSH:
                 return s->stream->ops->flush(s->stream);
         case AV_RESET:

@@ -6,9 +6,9 @@
 
 struct av_server {
         uint32_t codecs; /* for AV_HELLO */
-        /* Open a stream for a request that av_request_check has passed. */
+        /* Open a stream for a request that av_request_check has passed. `out`: the memory that `next` gets. */
         enum codec_result (*open)(const struct av_server *s, const struct av_request *r,
-                                  struct av_stream **ret);
+                                  uint8_t *out, struct av_stream **ret);
         const char *url;                /* of a source or sink */
         int socket;                     /* of both: where the requests come from */
         const struct av_output *output; /* of a sink */

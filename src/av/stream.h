@@ -12,10 +12,10 @@ struct av_stream;
 uint32_t av_encoders(void);
 uint32_t av_decoders(void);
 
-/* Open one for a request that av_request_check has passed. CODEC_FORMAT: there is no such codec, or it does not take
- * such pictures. */
+/* Open one for a request that av_request_check has passed. `out`: the memory that `next` gets, into which pictures are
+ * decoded. CODEC_FORMAT: there is no such codec, or it does not take such pictures. */
 enum codec_result av_encoder_open(const struct av_request *r, struct av_stream **ret);
-enum codec_result av_decoder_open(const struct av_request *r, struct av_stream **ret);
+enum codec_result av_decoder_open(const struct av_request *r, uint8_t *out, struct av_stream **ret);
 
 struct av_stream_ops {
         /* `size` bytes at `data`. */

@@ -359,6 +359,18 @@ static void requests_of_a_session_are_checked(void **state)
         assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
         r.kind = AV_FEED;
         assert_int_equal(av_request_check(&r, true), CODEC_OK);
+        /* A decoder's part of the memory has room for a picture that libavcodec has elsewhere. */
+        r = encoder;
+        r.kind = AV_DECODER;
+        r.out_room = av_decoded_max(r.limit_pixels);
+        assert_int_equal(av_request_check(&r, false), CODEC_OK);
+        r.out_room--;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
+        r.limit_pixels = AV_PIXELS_MAX;
+        r.out_room = av_decoder_room(AV_PIXELS_MAX);
+        assert_int_equal(av_request_check(&r, false), CODEC_OK);
+        r.out_room++;
+        assert_int_equal(av_request_check(&r, false), CODEC_DAMAGED);
 }
 
 static void sinks_of_a_session_are_checked(void **state)
@@ -412,7 +424,11 @@ static void answers_of_a_process_are_checked(void **state)
         assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
         r.size = 0;
         assert_int_equal(av_reply_check(&r, AV_NEXT, &encoder), CODEC_LOST);
-        r = (struct av_reply){ .width = 64, .height = 48, .bits = 8, .size = 64 * 48 * 3 / 2 };
+        r = (struct av_reply){ .width = 64,
+                               .height = 48,
+                               .bits = 8,
+                               .size = 64 * 48 * 3 / 2,
+                               .strides = { 64, 32, 32 } };
         assert_int_equal(av_reply_check(&r, AV_NEXT, &decoder), CODEC_OK);
         for (unsigned i = 0; i < 6; i++) {
                 struct av_reply bad = r;
@@ -434,6 +450,75 @@ static void answers_of_a_process_are_checked(void **state)
         for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
                 assert_true(media_picture_size(sides[i][0], sides[i][1], 16) <=
                             av_decoded_max(sides[i][0] * sides[i][1]));
+}
+
+/* Check an answer with one plane changed. */
+static enum codec_result check_plane(const struct av_reply *r, const struct av_request *open,
+                                     unsigned plane, uint64_t begin, uint32_t stride)
+{
+        struct av_reply changed = *r;
+        changed.planes[plane] = begin;
+        changed.strides[plane] = stride;
+        return av_reply_check(&changed, AV_NEXT, open);
+}
+
+static void planes_of_a_process_lie_in_its_memory(void **state)
+{
+        (void)state;
+        enum { WIDTH = 37, HEIGHT = 21, HALF = 19, ROWS = 11 };
+        for (unsigned bits = 8; bits <= 12; bits += 4)
+                for (unsigned pairs = 0; pairs < 2; pairs++) {
+                        const unsigned sample = bits > 8 ? 2 : 1;
+                        const struct av_request open = { .kind = AV_DECODER,
+                                                         .limit_pixels = WIDTH * HEIGHT,
+                                                         .out_room = 8 * WIDTH * HEIGHT };
+                        const unsigned row = WIDTH * sample, half = HALF * sample * (pairs + 1);
+                        const struct av_reply r = {
+                                .width = WIDTH,
+                                .height = HEIGHT,
+                                .bits = bits,
+                                .flags = pairs ? AV_INTERLEAVED : 0,
+                                .size = media_picture_size(WIDTH, HEIGHT, bits),
+                                .strides = { row, half, pairs ? 0 : half },
+                        };
+                        assert_int_equal(av_reply_check(&r, AV_NEXT, &open), CODEC_OK);
+                        for (unsigned plane = 0; plane < 3 - pairs; plane++) {
+                                const uint32_t stride = r.strides[plane];
+                                const uint64_t rows = plane ? ROWS : HEIGHT;
+                                const uint64_t last = open.out_room - rows * stride;
+                                const uint32_t widest =
+                                        (uint32_t)((open.out_room - stride) / (rows - 1));
+                                const struct {
+                                        uint64_t begin;
+                                        uint32_t stride;
+                                        enum codec_result result;
+                                } all[] = {
+                                        { last, stride, CODEC_OK },
+                                        { last + 1, stride, CODEC_LOST },
+                                        { UINT64_MAX, stride, CODEC_LOST },
+                                        { UINT64_MAX - rows * stride + 1, stride, CODEC_LOST },
+                                        { 0, stride - 1, CODEC_LOST },
+                                        { 0, 0, CODEC_LOST },
+                                        { 0, widest, CODEC_OK },
+                                        { 0, widest + 1, CODEC_LOST },
+                                        { last, stride + 1, CODEC_LOST },
+                                        { 0, UINT32_MAX, CODEC_LOST },
+                                        { UINT64_MAX, UINT32_MAX, CODEC_LOST },
+                                };
+                                for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+                                        assert_int_equal(check_plane(&r, &open, plane, all[i].begin,
+                                                                     all[i].stride),
+                                                         all[i].result);
+                        }
+                        /* Samples end where their bytes do. */
+                        struct av_reply shifted = r;
+                        shifted.shift = sample == 2 ? 16 - bits : 0;
+                        assert_int_equal(av_reply_check(&shifted, AV_NEXT, &open), CODEC_OK);
+                        shifted.shift++;
+                        assert_int_equal(av_reply_check(&shifted, AV_NEXT, &open), CODEC_LOST);
+                        shifted.shift = UINT32_MAX;
+                        assert_int_equal(av_reply_check(&shifted, AV_NEXT, &open), CODEC_LOST);
+                }
 }
 
 /* The sample at a place of a plane of a picture. */
@@ -526,6 +611,7 @@ int main(void)
                 cmocka_unit_test(requests_of_a_session_are_checked),
                 cmocka_unit_test(sinks_of_a_session_are_checked),
                 cmocka_unit_test(answers_of_a_process_are_checked),
+                cmocka_unit_test(planes_of_a_process_lie_in_its_memory),
                 cmocka_unit_test(pictures_of_all_layouts_are_written_exactly),
                 cmocka_unit_test(units_begin_behind_start_codes),
                 cmocka_unit_test(sizes_of_h264_are_read_before_memory_is_spent),

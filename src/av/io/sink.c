@@ -400,10 +400,11 @@ static enum codec_result refuse(struct av_stream *s)
 }
 
 enum codec_result sink_open(const struct av_server *server, const struct av_request *r,
-                            struct av_stream **ret)
+                            uint8_t *out, struct av_stream **ret)
 {
         static const struct av_stream_ops ops = { feed, next, complete, refuse };
         struct sink *s = &the_sink;
+        (void)out;
         if (r->kind != AV_SINK || s->packet)
                 return CODEC_DAMAGED;
         *s = (struct sink){ .stream.ops = &ops,

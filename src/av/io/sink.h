@@ -6,7 +6,7 @@
 
 /* Open `s->output`, as av_server.open. CODEC_FORMAT: there is no such format, or it does not take the codec, or the
  * address can't be reached. If the output is a file, this process gets no further descriptors. */
-enum codec_result sink_open(const struct av_server *s, const struct av_request *r,
+enum codec_result sink_open(const struct av_server *s, const struct av_request *r, uint8_t *out,
                             struct av_stream **ret);
 
 /* Return true if libavformat knows the format of such an output. */

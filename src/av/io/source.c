@@ -293,10 +293,11 @@ static enum codec_result refuse(struct av_stream *s)
 }
 
 enum codec_result source_open(const struct av_server *server, const struct av_request *r,
-                              struct av_stream **ret)
+                              uint8_t *out, struct av_stream **ret)
 {
         static const struct av_stream_ops ops = { feed, next, refuse, refuse };
         static struct source s; /* a process has one */
+        (void)out;
         if (r->kind != AV_SOURCE)
                 return CODEC_DAMAGED;
         s = (struct source){

@@ -32,21 +32,14 @@ static enum codec_result decoder_feed(struct codec_decoder *d, const uint8_t *da
         return call(d, AV_FEED, size, &unused);
 }
 
-/* The picture lies in the memory of both processes. The other one may change its bytes, but not its sizes. */
+/* The picture lies in the memory of both processes. The other one may change its bytes, not its sizes and places. */
 static enum codec_result decoder_next(struct codec_decoder *d, struct codec_picture *ret)
 {
         struct av_reply r;
         enum codec_result result = call(d, AV_NEXT, 0, &r);
         if (result != CODEC_OK)
                 return result;
-        size_t sample = r.bits > 8 ? 2 : 1, row = r.width * sample;
-        size_t half = ((size_t)r.width + 1) / 2 * sample, rows = ((size_t)r.height + 1) / 2;
-        const uint8_t *luma = av_process_out(&d->process), *chroma = luma + row * r.height;
-        *ret = (struct codec_picture){ .width = r.width,
-                                       .height = r.height,
-                                       .bits = r.bits,
-                                       .planes = { luma, chroma, chroma + half * rows },
-                                       .strides = { row, half, half } };
+        *ret = av_reply_picture(&r, av_process_out(&d->process));
         return CODEC_OK;
 }
 
@@ -80,7 +73,7 @@ enum codec_result av_codec_open(struct av_processes *all, enum av_decoder which,
                 .threads = limits->threads,
                 .limit_pixels = (uint32_t)limits->pixels,
                 .in_room = av_packet_max(limits->pixels),
-                .out_room = av_decoded_max(limits->pixels),
+                .out_room = av_decoder_room(limits->pixels),
         };
         struct codec_decoder *d = mem_zalloc(sizeof(*d));
         if (!d)

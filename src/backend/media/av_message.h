@@ -1,6 +1,7 @@
 /* The messages between a media device and its processes media-av (src/av), which alone have libavcodec. A process has
  * one stream. It gets requests, one at a time, as packets of a socket, and answers each. Packets and pictures lie in
  * memory that both share: it comes with the request that opens the stream, and has two parts, one for each direction.
+ * A decoder decodes into its part, and answers where a picture lies there. The picture stays until the next request.
  *
  * Neither side believes the other: the process may have been taken over by a stream, and the session by its client. */
 #ifndef SPANCL_BACKEND_MEDIA_AV_MESSAGE_H
@@ -10,14 +11,14 @@
 
 #include "backend/media/codec.h"
 
-enum { AV_VERSION = 2 /* of these messages */ };
+enum { AV_VERSION = 3 /* of these messages */ };
 
 enum av_kind {
         AV_HELLO,   /* version; the answer has the version, and in `codecs` bits of av_codec */
         AV_ENCODER, /* open an encoder, with the descriptor of the memory */
         AV_DECODER, /* open a decoder, the same */
         AV_FEED,    /* encode a picture, decode a packet, or write a unit, of `size` bytes */
-        AV_NEXT,    /* get what is ready; the answer has CODEC_NONE, or `size` bytes */
+        AV_NEXT,    /* get what is ready; the answer has CODEC_NONE, `size` bytes, or a picture */
         AV_FLUSH, /* nothing more comes before a reset; a sink is completed, and takes no more units */
         AV_RESET, /* of a decoder: forget the stream */
         AV_SOURCE, /* to media-io: give a socket of the named source; on that: open it, with the memory */
@@ -57,10 +58,11 @@ enum {
 };
 
 enum av_flags {
-        AV_KEY = 1 << 0,  /* a key frame: wanted, or made */
-        AV_END = 1 << 1,  /* of a source that has nothing ready: nothing comes any more */
-        AV_LOOP = 1 << 2, /* of AV_SOURCE: begin again at the end */
-        AV_FAST = 1 << 3, /* do not wait for the time of a unit */
+        AV_KEY = 1 << 0,         /* a key frame: wanted, or made */
+        AV_END = 1 << 1,         /* of a source that has nothing ready: nothing comes any more */
+        AV_LOOP = 1 << 2,        /* of AV_SOURCE: begin again at the end */
+        AV_FAST = 1 << 3,        /* do not wait for the time of a unit */
+        AV_INTERLEAVED = 1 << 4, /* of a decoded picture: Cb and Cr alternate in the second plane */
 };
 
 /* Bytes of this order and size, because both programs are of one build: AV_HELLO tells. */
@@ -83,10 +85,14 @@ struct av_reply {
         uint32_t version, codecs;
         uint32_t width, height, bits; /* of a picture */
         uint32_t flags;
-        uint32_t codec; /* of a source: 1 and enum media_codec, AV_RAW; 0: another */
-        uint64_t size;
+        uint32_t codec;    /* of a source: 1 and enum media_codec, AV_RAW; 0: another */
+        uint64_t size;     /* of a picture: without gaps */
         uint64_t time_ms;  /* of a source's unit, from its first one on */
         uint32_t delay_ms; /* of a source's unit: from then until its picture is shown */
+        /* Of a decoded picture, as of struct codec_picture. Planes begin at these bytes of the process's part. */
+        uint32_t shift;
+        uint64_t planes[3];
+        uint32_t strides[3];
         uint32_t reserved; /* 0: padding would be memory of the process that answers */
 };
 
@@ -103,6 +109,13 @@ static inline uint64_t av_decoded_max(uint64_t pixels)
         return 6 * pixels;
 }
 
+/* Bytes of a decoder's part of the memory. The last av_decoded_max bytes are for a picture that libavcodec has
+ * elsewhere. The bytes before hold 16 of the largest pictures of 8 bits, or two where addresses are scarce. */
+static inline uint64_t av_decoder_room(uint64_t pixels)
+{
+        return av_decoded_max(pixels) + pixels * (sizeof(void *) > 4 ? 24 : 4);
+}
+
 /* Most bytes of a packet for, or of, pictures of so many pixels. */
 static inline uint64_t av_packet_max(uint64_t pixels)
 {
@@ -114,8 +127,12 @@ static inline uint64_t av_packet_max(uint64_t pixels)
 enum codec_result av_request_check(const struct av_request *r, bool open);
 
 /* Check an answer to a request of this kind, as the device does before all else. Only AV_NEXT with CODEC_OK has bytes;
- * of a decoder they are a picture whose size fits `limit_pixels`. CODEC_LOST: the process must not be believed. */
+ * of a decoder they are a picture that fits `limit_pixels`, with planes inside its part of the memory. CODEC_LOST: the
+ * process must not be believed. */
 enum codec_result av_reply_check(const struct av_reply *r, enum av_kind kind,
                                  const struct av_request *open);
+
+/* Return the picture of an answer that av_reply_check has passed. `out`: the process's part of the memory. */
+struct codec_picture av_reply_picture(const struct av_reply *r, const uint8_t *out);
 
 #endif
