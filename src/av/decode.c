@@ -67,7 +67,7 @@ static enum codec_result take_all(struct decoder *d)
                         return CODEC_NO_MEMORY;
                 int r = avcodec_receive_frame(d->context, f);
                 if (r >= 0) /* at once, because a device has few places for pictures */
-                        r = hardware_fetch(d->context, f);
+                        r = hardware_fetch(d->context, &d->pool, f);
                 if (r < 0) {
                         av_frame_free(&f);
                         return r == AVERROR(EAGAIN) || r == AVERROR_EOF ? CODEC_OK : result_of(r);

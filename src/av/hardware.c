@@ -67,7 +67,25 @@ void hardware_left(const AVCodecContext *c)
         tell(c, false);
 }
 
-int hardware_fetch(const AVCodecContext *c, AVFrame *f)
+/* Copy the picture to the pool. False: the device can't do that, for instance because it has another format. */
+static bool transfer(AVFrame *to, struct pool *pool, const AVFrame *f)
+{
+        const AVHWFramesContext *all = (const void *)f->hw_frames_ctx->data;
+        to->format = all->sw_format;
+        to->width = all->width;
+        to->height = all->height;
+        bool ok = pool_get(pool, to, all->width, all->height) >= 0 &&
+                  av_hwframe_transfer_data(to, f, 0) >= 0;
+        if (ok) {
+                to->width = f->width;
+                to->height = f->height;
+        } else {
+                av_frame_unref(to);
+        }
+        return ok;
+}
+
+int hardware_fetch(const AVCodecContext *c, struct pool *pool, AVFrame *f)
 {
         tell(c, f->hw_frames_ctx);
         if (!f->hw_frames_ctx)
@@ -75,7 +93,7 @@ int hardware_fetch(const AVCodecContext *c, AVFrame *f)
         AVFrame *copy = av_frame_alloc();
         if (!copy)
                 return AVERROR(ENOMEM);
-        int r = av_hwframe_transfer_data(copy, f, 0);
+        int r = transfer(copy, pool, f) ? 0 : av_hwframe_transfer_data(copy, f, 0);
         if (r >= 0)
                 r = av_frame_copy_props(copy, f);
         if (r >= 0) /* libavcodec has cut only the right and the lower edge on the device */

@@ -7,7 +7,7 @@
 
 #include <libavcodec/avcodec.h>
 
-#include "base/status.h"
+#include "av/pool.h"
 
 /* Open the device that `text` names, as TYPE or TYPE:NAME, with the process's present rights. False: it can't be
  * opened, and the log says why. */
@@ -17,9 +17,9 @@ bool hardware_open(const char *text);
  * decodes on the processor. Call it before avcodec_open2. */
 void hardware_use(AVCodecContext *c);
 
-/* Replace a picture of the device by a copy in this process's memory. A picture that is there stays. The first picture
+/* Replace a picture of the device by a copy in a piece of the pool. A picture of the processor stays. The first picture
  * makes a line of the log: whether the device decodes this stream. Returns 0 or an AVERROR. */
-SP_NODISCARD int hardware_fetch(const AVCodecContext *c, AVFrame *f);
+SP_NODISCARD int hardware_fetch(const AVCodecContext *c, struct pool *pool, AVFrame *f);
 
 /* The processor decodes this stream from now on, since the device failed. A line of the log says so. */
 void hardware_left(const AVCodecContext *c);

@@ -229,19 +229,20 @@ static void pictures_of_a_device_are_fetched_and_cut(void **state)
         AVFrame *from = frame_of(AV_PIX_FMT_NV12, 8, 0, false), *f = av_frame_alloc();
         assert_int_equal(av_hwframe_get_buffer(frames, f, 0), 0);
         assert_int_equal(av_hwframe_transfer_data(f, from, 0), 0);
+        pool_init(&pool, memory, POOL);
         f->crop_left = LEFT;
         f->crop_top = TOP;
         AVFrame *whole = av_frame_clone(f);
         whole->crop_left = whole->crop_top = 0;
-        assert_int_equal(hardware_fetch(c, whole), 0);
-        check(whole, 8, false);
-        assert_int_equal(hardware_fetch(c, f), 0);
+        assert_int_equal(hardware_fetch(c, &pool, whole), 0);
+        check(whole, 8, true);
+        assert_int_equal(hardware_fetch(c, &pool, f), 0);
         assert_int_equal(f->format, AV_PIX_FMT_NV12);
         assert_int_equal(f->width, WIDTH - LEFT);
         assert_int_equal(f->height, HEIGHT - TOP);
         assert_int_equal(f->data[0][0], sample_of(0, LEFT, TOP, 8));
         assert_int_equal(f->data[1][1], sample_of(2, LEFT / 2, TOP / 2, 8));
-        assert_int_equal(hardware_fetch(c, f), 0); /* it is there already */
+        assert_int_equal(hardware_fetch(c, &pool, f), 0); /* it is there already */
         av_frame_free(&whole);
         av_frame_free(&f);
         av_frame_free(&from);
