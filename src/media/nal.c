@@ -8,12 +8,12 @@ enum { BASELINE = 66 /* profile_idc */, DECODING_ORDER = 2 /* pic_order_cnt_type
 
 enum { SUBLAYERS_MAX = 7, SIDE_MAX = 16384 };
 
-/* Find the start code 0, 0, 1; `size` if there is none. */
+/* Find the start code 0, 0, 1; `size` if there is none. A byte other than 0 is at most the end of one. */
 static size_t find_start(const uint8_t *p, size_t size)
 {
-        for (size_t i = 0; i + 3 <= size; i++)
-                if (!p[i] && !p[i + 1] && p[i + 2] == 1)
-                        return i;
+        for (size_t i = 2; i < size; i += p[i] ? 3 : 1)
+                if (p[i] == 1 && !p[i - 1] && !p[i - 2])
+                        return i - 2;
         return size;
 }
 
