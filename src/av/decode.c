@@ -25,7 +25,8 @@ struct decoder {
         enum av_decoder which;
         uint64_t pixels; /* limit of a picture */
         int threads;
-        bool came; /* a picture, at any time */
+        bool came; /* a picture of this stream */
+        bool left; /* the device did not decode this stream */
         AVCodecContext *context;
         AVPacket *packet;
         struct pool pool;              /* of pictures, in the memory that the session reads */
@@ -93,13 +94,13 @@ static enum codec_result open_context(struct decoder *d, bool on_device)
         return avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
 }
 
-/* Decode on the processor from now on. */
-static enum codec_result leave_device(struct decoder *d)
+/* Begin anew, on the device or on the processor. */
+static enum codec_result replace_context(struct decoder *d, bool on_device)
 {
         AVCodecContext *before = d->context;
-        enum codec_result r = open_context(d, false);
+        enum codec_result r = open_context(d, on_device);
         if (r == CODEC_OK) {
-                hardware_left(d->context);
+                d->left = !on_device;
                 avcodec_free_context(&before);
                 return r;
         }
@@ -155,9 +156,11 @@ static enum codec_result feed(struct av_stream *s, const struct av_request *r, c
                 result = decode(d);
         /* A device may take a stream, and then decode nothing of it: NVDEC does so with MPEG-4. */
         if (result == CODEC_DAMAGED && d->context->hw_device_ctx && !d->came) {
-                result = leave_device(d);
-                if (result == CODEC_OK)
+                result = replace_context(d, false);
+                if (result == CODEC_OK) {
+                        hardware_left(d->context);
                         result = decode(d);
+                }
         }
         av_packet_unref(d->packet);
         /* The first packet tells, though its picture may come later. */
@@ -200,6 +203,9 @@ static enum codec_result reset(struct av_stream *s)
         av_frame_free(&d->shown);
         while (d->count)
                 av_frame_free(&d->waiting[--d->count]);
+        d->came = false;
+        if (d->left) /* the device may take the next one */
+                return replace_context(d, true);
         avcodec_flush_buffers(d->context);
         return CODEC_OK;
 }

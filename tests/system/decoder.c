@@ -4,6 +4,7 @@
  * decoder CODEC PACKETS - WIDTH HEIGHT ERROR: the first packet ends with this error.
  * decoder CODEC PACKETS - WIDTH HEIGHT lost: prints a line, and expects that the stream's process is killed, three
  * times.
+ * decoder CODEC PACKETS PICTURES WIDTH HEIGHT seek: resets the stream in its middle; prints a line before and after.
  *
  * PACKETS: access units, each behind its size (32 bits). docs/MEDIA.md describes the kernels. */
 
@@ -27,6 +28,7 @@ static set_fn set_content;
 static uint8_t *packets[PACKETS_MAX], *pictures;
 static uint32_t sizes[PACKETS_MAX];
 static cl_uint first; /* flags of packets, from SYSTEM_DECODER_FLAGS */
+static int bits = 8;  /* of a sample, from SYSTEM_DECODER_BITS */
 static size_t packet_count, picture_count, picture_size, width, height;
 
 /* The buffers of one command. */
@@ -165,11 +167,12 @@ static void read_status(struct stream *s, struct step *t, cl_int words[WORDS])
 /* The picture as I420. */
 static void plain(const uint8_t *from, cl_uint format, uint8_t *to)
 {
-        size_t luma = width * height, chroma = (picture_size - luma) / 2;
+        size_t sample = bits > 8 ? 2 : 1, luma = width * height * sample;
+        size_t chroma = (picture_size - luma) / 2;
         memcpy(to, from, picture_size);
-        for (size_t i = 0; format == NV12 && i < chroma; i++) {
-                to[luma + i] = from[luma + 2 * i];
-                to[luma + chroma + i] = from[luma + 2 * i + 1];
+        for (size_t i = 0; format == NV12 && i < chroma; i += sample) {
+                memcpy(to + luma + i, from + luma + 2 * i, sample);
+                memcpy(to + luma + chroma + i, from + luma + 2 * i + sample, sample);
         }
 }
 
@@ -228,13 +231,13 @@ static cl_int check_step(struct stream *s, struct step *t)
         if (words[0])
                 return words[0];
         CHECK((size_t)words[1] == width && (size_t)words[2] == height);
-        CHECK((cl_uint)words[3] == s->format && words[4] == 8);
+        CHECK((cl_uint)words[3] == s->format && words[4] == bits);
         OK(clEnqueueReadBuffer(s->queue, t->picture, CL_TRUE, 0, picture_size, got, 0, NULL, NULL));
         plain(got, s->format, as_plain);
         CHECK(s->delivered < picture_count);
         const uint8_t *expected = pictures + s->delivered * picture_size;
         CHECK(!memcmp(as_plain, expected, picture_size));
-        if (!s->delivered)
+        if (!s->delivered && bits == 8)
                 check_rgba(s, t, expected);
         s->delivered++;
         if (other < api.count) {
@@ -348,6 +351,24 @@ static void lost(void)
         stream_end(&s);
 }
 
+/* A reset in the middle of a stream begins another, all of whose pictures come. */
+static void seek(void)
+{
+        static struct stream s;
+        s = stream_begin(NV12);
+        for (size_t k = 0; k < packet_count / 2; k++)
+                OK(wait_for(enqueue(&s, packets[k], sizes[k], sizes[k], ROOM, first)));
+        wait_for_line();
+        for (size_t k = 0; k < packet_count; k++)
+                (void)check_step(&s, enqueue(&s, packets[k], sizes[k], sizes[k], ROOM,
+                                             first | (k ? 0 : RESET)));
+        while (check_step(&s, enqueue(&s, NULL, 0, 0, ROOM, FLUSH)) == 0)
+                continue;
+        CHECK(s.delivered == picture_count);
+        wait_for_line();
+        stream_end(&s);
+}
+
 int main(int argc, char **argv)
 {
         CHECK(argc == 7);
@@ -356,7 +377,10 @@ int main(int argc, char **argv)
         read_packets(argv[2]);
         width = (size_t)atoi(argv[4]);
         height = (size_t)atoi(argv[5]);
+        if (getenv("SYSTEM_DECODER_BITS"))
+                bits = atoi(getenv("SYSTEM_DECODER_BITS"));
         picture_size = width * height + 2 * ((width + 1) / 2) * ((height + 1) / 2);
+        picture_size *= bits > 8 ? 2 : 1;
         CHECK(picture_size <= ROOM);
         if (!strcmp(argv[6], "lost")) {
                 lost();
@@ -370,10 +394,12 @@ int main(int argc, char **argv)
                 size_t size;
                 pictures = read_file(argv[3], &size);
                 picture_count = size / picture_size;
-                if (strcmp(argv[6], "damage") != 0)
-                        play((size_t)atoi(argv[6]));
-                else
+                if (!strcmp(argv[6], "damage"))
                         damage();
+                else if (!strcmp(argv[6], "seek"))
+                        seek();
+                else
+                        play((size_t)atoi(argv[6]));
                 free(pictures);
         }
         OK(clReleaseKernel(decode));

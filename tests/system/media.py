@@ -154,6 +154,10 @@ OTHERS = (
 
 
 FIELDS = 1  # its place
+DEEP = (
+    ("h264", ("libx264", "-bf", "2", "-x264-params", "threads=1:keyint=10"), "h264", "yuv420p10le"),
+    ("hevc", ("libx265", "-x265-params", "log-level=none:pools=1:keyint=10:bframes=3"), "hevc", "yuv420p10le"),
+)
 
 
 def packets_of(stream, container):
@@ -176,8 +180,8 @@ def size_of(number):
 
 
 def make_other(number):
-    """As make, of one of OTHERS."""
-    _, encoder, container, pixels = OTHERS[number]
+    """As make, of one of OTHERS, and of DEEP behind them."""
+    _, encoder, container, pixels = (OTHERS + DEEP)[number]
     stream, packets, pictures = (Path(FOLDER.name) / f"other{number}.{kind}" for kind in ("stream", "packets", "yuv"))
     if not packets.exists():
         done = ffmpeg("-f", "lavfi", "-i", "testsrc2=size={}x{}:rate=25".format(*size_of(number)), "-frames:v", 14,
@@ -213,6 +217,13 @@ def libavcodec_decodes_where_the_client_wants_it():
                 decode(at(s.ports[0]), codec, files, 2, SYSTEM_DECODER_FLAGS="4")
             elif files:
                 decode(at(s.ports[0]), codec, (files[0], "-"), FORMAT_NOT_SUPPORTED, SYSTEM_DECODER_FLAGS="4")
+
+
+def samples_of_ten_bits_are_exact_by_libavcodec():
+    with servers(1, "--media=on", "--backend=media") as s:
+        for number, (codec, *_) in enumerate(DEEP, len(OTHERS)):
+            if files := make_other(number):
+                decode(at(s.ports[0]), codec, files, 2, SYSTEM_DECODER_FLAGS="4", SYSTEM_DECODER_BITS="10")
 
 
 # --- Devices that decode --------------------------------------------------------------------------
@@ -471,6 +482,27 @@ def a_killed_decoder_ends_its_stream_alone():
             p.stdin.write("\n")
             p.stdin.flush()
         assert p.wait() == 0
+
+
+def a_reset_keeps_the_process_of_libavcodec():
+    files = make_other(0)
+    if not files:
+        return
+    with servers(1, "--media=on", "--backend=media") as s, \
+            subprocess.Popen([DECODER, "h264", *files, *map(str, size_of(0)), "seek"],
+                             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             env=daemon.client_env(at(s.ports[0]), SYSTEM_DECODER_FLAGS="4")) as p:
+        alive = []
+        for _ in range(2):
+            line = p.stdout.readline()
+            if not line and p.wait() == 77:
+                return
+            assert line == "ready\n", line
+            alive.append({pid for pid in processes(s.processes[0].pid, "media-av") if state_of(pid) != "Z"})
+            p.stdin.write("\n")
+            p.stdin.flush()
+        assert p.wait() == 0
+        assert alive[0] and alive[0] <= alive[1], alive
 
 
 def state_of(pid):

@@ -97,6 +97,21 @@ static cl_int stream_choose(struct stream *s, bool av)
         return stream_begin(s, av || !media->codecs[s->which]);
 }
 
+/* Forget the stream. A process that would decode the next one, too, stays, because a start takes long, above all with a
+ * device. */
+static void stream_reset(struct stream *s, unsigned which, bool av)
+{
+        bool stays = s->decoder && s->codec == &av_codec && s->which == which &&
+                     (av || !s->common.media->codecs[which]);
+        if (!stays || s->codec->reset(s->decoder) != CODEC_OK) {
+                stream_end(s);
+                return;
+        }
+        s->fresh = true;
+        s->flushed = s->flush_due = s->held = false;
+        s->pictures = 0;
+}
+
 /* The status of a command of the stream. If its process is lost, the next packet begins a stream in another one. */
 static cl_int stream_status(struct stream *s, enum codec_result r)
 {
@@ -191,9 +206,9 @@ static cl_int run_stream(const struct registry_launch *l, struct media_stream *s
         cl_int status = media_given(&l->args[PACKET], &l->args[PACKET_SIZE], &size);
         if (status < 0)
                 return status;
-        if (flags & MEDIA_RESET)
-                stream_end(s);
         bool av = flags & MEDIA_OTHER;
+        if (flags & MEDIA_RESET)
+                stream_reset(s, which, av);
         if (s->decoder && (s->which != which || (av && s->codec != &av_codec)))
                 return CL_INVALID_VALUE;
         s->which = which;
