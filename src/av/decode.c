@@ -25,8 +25,7 @@ struct decoder {
         enum av_decoder which;
         uint64_t pixels; /* limit of a picture */
         int threads;
-        bool came; /* a picture of this stream */
-        bool left; /* the device did not decode this stream */
+        bool taken; /* a packet of this stream was decoded */
         AVCodecContext *context;
         AVPacket *packet;
         struct pool pool;              /* of pictures, in the memory that the session reads */
@@ -74,7 +73,6 @@ static enum codec_result take_all(struct decoder *d)
                         return r == AVERROR(EAGAIN) || r == AVERROR_EOF ? CODEC_OK : result_of(r);
                 }
                 d->waiting[d->count++] = f;
-                d->came = true;
         }
 }
 
@@ -88,25 +86,11 @@ static enum codec_result open_context(struct decoder *d, bool on_device)
         d->context->get_buffer2 = pool_get_buffer;
         d->context->max_pixels = (int64_t)d->pixels;
         d->context->thread_count = d->threads;
-        d->context->thread_type = FF_THREAD_SLICE; /* threads for frames would delay pictures */
+        d->context->thread_type = FF_THREAD_SLICE;    /* threads for frames would delay pictures */
+        d->context->flags |= AV_CODEC_FLAG_UNALIGNED; /* the left edge is cut exactly */
         if (on_device)
                 hardware_use(d->context);
         return avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
-}
-
-/* Begin anew, on the device or on the processor. */
-static enum codec_result replace_context(struct decoder *d, bool on_device)
-{
-        AVCodecContext *before = d->context;
-        enum codec_result r = open_context(d, on_device);
-        if (r == CODEC_OK) {
-                d->left = !on_device;
-                avcodec_free_context(&before);
-                return r;
-        }
-        avcodec_free_context(&d->context);
-        d->context = before;
-        return r;
 }
 
 /* The bits of a sample of the stream; 0: it is of a format that this device lacks. */
@@ -140,6 +124,24 @@ static enum codec_result decode(struct decoder *d)
         return result == CODEC_OK ? take_all(d) : result;
 }
 
+/* Decode the first packet once more, on the processor. A device may take a stream, and then decode nothing of it: NVDEC
+ * does so with MPEG-4. A packet that is damaged changes nothing. */
+static enum codec_result leave_device(struct decoder *d)
+{
+        AVCodecContext *before = d->context;
+        enum codec_result r = open_context(d, false);
+        if (r == CODEC_OK)
+                r = decode(d);
+        if (r != CODEC_OK) {
+                avcodec_free_context(&d->context);
+                d->context = before;
+                return CODEC_DAMAGED;
+        }
+        hardware_left(d->context);
+        avcodec_free_context(&before);
+        return CODEC_OK;
+}
+
 /* Decode a copy of the packet: the other process can change its bytes, and the library reads beyond them. */
 static enum codec_result feed(struct av_stream *s, const struct av_request *r, const uint8_t *data)
 {
@@ -154,14 +156,9 @@ static enum codec_result feed(struct av_stream *s, const struct av_request *r, c
                 is_too_large(d, d->packet->data, (size_t)r->size) ? CODEC_TOO_LARGE : take_all(d);
         if (result == CODEC_OK)
                 result = decode(d);
-        /* A device may take a stream, and then decode nothing of it: NVDEC does so with MPEG-4. */
-        if (result == CODEC_DAMAGED && d->context->hw_device_ctx && !d->came) {
-                result = replace_context(d, false);
-                if (result == CODEC_OK) {
-                        hardware_left(d->context);
-                        result = decode(d);
-                }
-        }
+        if (result == CODEC_DAMAGED && d->context->hw_device_ctx && !d->taken)
+                result = leave_device(d);
+        d->taken |= result == CODEC_OK;
         av_packet_unref(d->packet);
         /* The first packet tells, though its picture may come later. */
         bool known = d->context->pix_fmt != AV_PIX_FMT_NONE;
@@ -173,7 +170,10 @@ static enum codec_result put(struct decoder *d, const AVFrame *f, uint8_t *to, u
 {
         if (f->decode_error_flags || f->flags & AV_FRAME_FLAG_CORRUPT)
                 return CODEC_DAMAGED;
-        unsigned bits = picture_bits(f->format);
+        /* A device's formats: the stream may have got another one meanwhile. */
+        unsigned bits = f->format == AV_PIX_FMT_NV12     ? 8
+                        : f->format == AV_PIX_FMT_P010LE ? 10
+                                                         : picture_bits(f->format);
         return picture_put(f, bits ? bits : bits_of(d->context), d->pixels, to, room, ret);
 }
 
@@ -203,10 +203,16 @@ static enum codec_result reset(struct av_stream *s)
         av_frame_free(&d->shown);
         while (d->count)
                 av_frame_free(&d->waiting[--d->count]);
-        d->came = false;
-        if (d->left) /* the device may take the next one */
-                return replace_context(d, true);
-        avcodec_flush_buffers(d->context);
+        /* avcodec_flush_buffers would keep what the context has learned about the encoder. */
+        AVCodecContext *before = d->context;
+        enum codec_result r = open_context(d, true);
+        if (r != CODEC_OK) {
+                avcodec_free_context(&d->context);
+                d->context = before;
+                return r;
+        }
+        avcodec_free_context(&before);
+        d->taken = false;
         return CODEC_OK;
 }
 

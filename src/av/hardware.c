@@ -12,8 +12,8 @@
 
 static struct {
         const char *name;
-        AVBufferRef *device; /* NULL: none */
-        bool told;           /* about the stream */
+        AVBufferRef *device;               /* NULL: none */
+        enum { NOTHING, USED, LEFT } told; /* of the last stream */
 } hardware;
 
 bool hardware_open(const char *text)
@@ -52,14 +52,14 @@ void hardware_use(AVCodecContext *c)
 
 static void tell(const AVCodecContext *c, bool used)
 {
-        if (!hardware.device || hardware.told)
+        if (!hardware.device || hardware.told == (used ? USED : LEFT))
                 return;
         if (used)
                 log_info(LOG, "the device %s decodes %s", hardware.name, c->codec->name);
         else
                 log_info(LOG, "the device %s does not decode this stream of %s: the processor does",
                          hardware.name, c->codec->name);
-        hardware.told = true;
+        hardware.told = used ? USED : LEFT;
 }
 
 void hardware_left(const AVCodecContext *c)
@@ -68,21 +68,34 @@ void hardware_left(const AVCodecContext *c)
 }
 
 /* Copy the picture to the pool. False: the device can't do that, for instance because it has another format. */
-static bool transfer(AVFrame *to, struct pool *pool, const AVFrame *f)
+static bool transfer(AVFrame *to, struct pool *pool, const AVFrame *whole)
 {
-        const AVHWFramesContext *all = (const void *)f->hw_frames_ctx->data;
+        const AVHWFramesContext *all = (const void *)whole->hw_frames_ctx->data;
         to->format = all->sw_format;
         to->width = all->width;
         to->height = all->height;
         bool ok = pool_get(pool, to, all->width, all->height) >= 0 &&
-                  av_hwframe_transfer_data(to, f, 0) >= 0;
-        if (ok) {
-                to->width = f->width;
-                to->height = f->height;
-        } else {
+                  av_hwframe_transfer_data(to, whole, 0) >= 0;
+        if (!ok)
                 av_frame_unref(to);
-        }
         return ok;
+}
+
+/* Copy the picture as the device has it. With the size of the stream CUDA would leave out the last row of chroma if the
+ * height is odd. */
+static int copy_whole(AVFrame *to, struct pool *pool, const AVFrame *f)
+{
+        const AVHWFramesContext *all = (const void *)f->hw_frames_ctx->data;
+        AVFrame *whole = av_frame_clone(f);
+        if (!whole)
+                return AVERROR(ENOMEM);
+        whole->width = all->width;
+        whole->height = all->height;
+        int r = transfer(to, pool, whole) ? 0 : av_hwframe_transfer_data(to, whole, 0);
+        to->width = f->width;
+        to->height = f->height;
+        av_frame_free(&whole);
+        return r;
 }
 
 int hardware_fetch(const AVCodecContext *c, struct pool *pool, AVFrame *f)
@@ -93,7 +106,7 @@ int hardware_fetch(const AVCodecContext *c, struct pool *pool, AVFrame *f)
         AVFrame *copy = av_frame_alloc();
         if (!copy)
                 return AVERROR(ENOMEM);
-        int r = transfer(copy, pool, f) ? 0 : av_hwframe_transfer_data(copy, f, 0);
+        int r = copy_whole(copy, pool, f);
         if (r >= 0)
                 r = av_frame_copy_props(copy, f);
         if (r >= 0) /* libavcodec has cut only the right and the lower edge on the device */

@@ -1,6 +1,6 @@
 /* A stream in this process: an encoder or a decoder of libavcodec. Both take pieces (`feed`) and give pieces (`next`);
- * pieces are packets or pictures in memory that the other process can change at any time, so each is read
- * or written once. All errors are those of enum codec_result. One thread. */
+ * pieces are packets or pictures in memory that the other process can change at any time. So each is read
+ * or written once, but for the pictures of pool.h. All errors are those of enum codec_result. One thread. */
 #ifndef SPANCL_AV_STREAM_H
 #define SPANCL_AV_STREAM_H
 

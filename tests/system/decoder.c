@@ -4,7 +4,8 @@
  * decoder CODEC PACKETS - WIDTH HEIGHT ERROR: the first packet ends with this error.
  * decoder CODEC PACKETS - WIDTH HEIGHT lost: prints a line, and expects that the stream's process is killed, three
  * times.
- * decoder CODEC PACKETS PICTURES WIDTH HEIGHT seek: resets the stream in its middle; prints a line before and after.
+ * decoder CODEC PACKETS PICTURES WIDTH HEIGHT seek: resets the stream in its middle, or behind that of
+ * SYSTEM_DECODER_BEFORE; prints a line before and after.
  *
  * PACKETS: access units, each behind its size (32 bits). docs/MEDIA.md describes the kernels. */
 
@@ -29,6 +30,7 @@ static uint8_t *packets[PACKETS_MAX], *pictures;
 static uint32_t sizes[PACKETS_MAX];
 static cl_uint first; /* flags of packets, from SYSTEM_DECODER_FLAGS */
 static int bits = 8;  /* of a sample, from SYSTEM_DECODER_BITS */
+static size_t before; /* packets of SYSTEM_DECODER_BEFORE, another stream, which come first */
 static size_t packet_count, picture_count, picture_size, width, height;
 
 /* The buffers of one command. */
@@ -356,12 +358,12 @@ static void seek(void)
 {
         static struct stream s;
         s = stream_begin(NV12);
-        for (size_t k = 0; k < packet_count / 2; k++)
+        for (size_t k = 0; k < (before ? before : packet_count / 2); k++)
                 OK(wait_for(enqueue(&s, packets[k], sizes[k], sizes[k], ROOM, first)));
         wait_for_line();
-        for (size_t k = 0; k < packet_count; k++)
+        for (size_t k = before; k < packet_count; k++)
                 (void)check_step(&s, enqueue(&s, packets[k], sizes[k], sizes[k], ROOM,
-                                             first | (k ? 0 : RESET)));
+                                             first | (k == before ? RESET : 0)));
         while (check_step(&s, enqueue(&s, NULL, 0, 0, ROOM, FLUSH)) == 0)
                 continue;
         CHECK(s.delivered == picture_count);
@@ -374,6 +376,9 @@ int main(int argc, char **argv)
         CHECK(argc == 7);
         first = getenv("SYSTEM_DECODER_FLAGS") ? (cl_uint)atoi(getenv("SYSTEM_DECODER_FLAGS")) : 0;
         open_devices(argv[1]);
+        if (getenv("SYSTEM_DECODER_BEFORE"))
+                read_packets(getenv("SYSTEM_DECODER_BEFORE"));
+        before = packet_count;
         read_packets(argv[2]);
         width = (size_t)atoi(argv[4]);
         height = (size_t)atoi(argv[5]);

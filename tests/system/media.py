@@ -267,8 +267,8 @@ def a_device_that_lacks_a_codec_leaves_it_to_the_processor():
     return ", ".join(told)
 
 
-def a_device_that_fails_at_the_first_packet_is_left():
-    """The processor decodes the packet again. Here it is noise, so it fails there, too; the log tells of the try."""
+def a_damaged_first_packet_takes_no_device_away():
+    """The processor tries to decode it, too, as it decodes a packet of which the device fails. It fails there as well."""
     device = "opencl:0.0"
     if ffmpeg("-init_hw_device", device, "-f", "lavfi", "-i", "nullsrc", "-frames:v", "1", "-f", "null", "-").returncode:
         return
@@ -276,7 +276,23 @@ def a_device_that_fails_at_the_first_packet_is_left():
     noise.write_bytes(struct.pack("<I", 1000) + bytes(7 * i % 251 for i in range(1000)))
     with servers(1, f"--media=device={device}", "--backend=media", "--log=debug") as s:
         decode(at(s.ports[0]), "mpeg4", (noise, "-"), INVALID_VALUE)
-        claims.wait_for(lambda: f"the device {device} does not decode this stream of mpeg4" in s.log_text(), s.log_text)
+        claims.wait_for(lambda: f"the device {device} is open" in s.log_text(), s.log_text)
+        assert "does not decode" not in s.log_text(), s.log_text()
+
+
+def left_edges_are_cut_exactly():
+    """libavcodec's own pictures would begin at an aligned column."""
+    stream, packets, pictures = (Path(FOLDER.name) / f"cut.{kind}" for kind in ("h264", "packets", "yuv"))
+    done = ffmpeg("-f", "lavfi", "-i", "testsrc2=size=176x144:rate=25", "-frames:v", 6, "-pix_fmt", "yuv420p", "-c:v", "libx264",
+                  "-bsf:v", "h264_metadata=crop_left=2:crop_right=6", "-f", "h264", stream)
+    if done.returncode:
+        return
+    assert ffmpeg("-flags", "unaligned", "-i", stream, "-f", "rawvideo", pictures).returncode == 0
+    assert pictures.stat().st_size == 6 * 168 * 144 * 3 // 2
+    packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, "h264")))
+    with servers(1, "--media=on", "--backend=media") as s:
+        for flags in "0", "4":
+            decode(at(s.ports[0]), "h264", (str(packets), str(pictures)), 1, (168, 144), SYSTEM_DECODER_FLAGS=flags)
 
 
 def settings_that_are_wrong_leave_no_device():
@@ -503,6 +519,22 @@ def a_reset_keeps_the_process_of_libavcodec():
             p.stdin.flush()
         assert p.wait() == 0
         assert alive[0] and alive[0] <= alive[1], alive
+
+
+def a_reset_forgets_the_encoder_of_the_stream_before():
+    """libavcodec decodes Xvid's streams with another transformation, which it keeps for the next stream if it is not told."""
+    files = make_other(4)
+    stream, packets = (Path(FOLDER.name) / f"xvid.{kind}" for kind in ("m4v", "packets"))
+    done = ffmpeg("-f", "lavfi", "-i", f"testsrc2=size={WIDTH}x{HEIGHT}:rate=25", "-frames:v", 14, "-pix_fmt", "yuv420p",
+                  "-c:v", "libxvid", "-f", "m4v", stream)
+    if not files or done.returncode:
+        return "skipped: ffmpeg has no Xvid here"
+    packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, "m4v")))
+    with servers(1, "--media=on", "--backend=media") as s:
+        done = subprocess.run([DECODER, "mpeg4", *files, *map(str, size_of(4)), "seek"], input="\n\n", text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              env=daemon.client_env(at(s.ports[0]), SYSTEM_DECODER_BEFORE=str(packets)))
+        assert done.returncode in (0, 77), done
 
 
 def state_of(pid):

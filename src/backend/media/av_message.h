@@ -110,7 +110,7 @@ static inline uint64_t av_decoded_max(uint64_t pixels)
 }
 
 /* Bytes of a decoder's part of the memory. The last av_decoded_max bytes are for a picture that libavcodec has
- * elsewhere. The bytes before hold 16 of the largest pictures of 8 bits, or two where addresses are scarce. */
+ * elsewhere. The bytes before hold 15 of the largest pictures of 8 bits, or two where addresses are scarce. */
 static inline uint64_t av_decoder_room(uint64_t pixels)
 {
         return av_decoded_max(pixels) + pixels * (sizeof(void *) > 4 ? 24 : 4);

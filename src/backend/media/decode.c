@@ -97,19 +97,23 @@ static cl_int stream_choose(struct stream *s, bool av)
         return stream_begin(s, av || !media->codecs[s->which]);
 }
 
+/* Have the decoder forget the stream, and with it a picture that was held. */
+static enum codec_result stream_forget(struct stream *s)
+{
+        s->fresh = true;
+        s->flushed = s->flush_due = s->held = false;
+        s->pictures = 0;
+        return s->codec->reset(s->decoder);
+}
+
 /* Forget the stream. A process that would decode the next one, too, stays, because a start takes long, above all with a
  * device. */
 static void stream_reset(struct stream *s, unsigned which, bool av)
 {
         bool stays = s->decoder && s->codec == &av_codec && s->which == which &&
                      (av || !s->common.media->codecs[which]);
-        if (!stays || s->codec->reset(s->decoder) != CODEC_OK) {
+        if (!stays || stream_forget(s) != CODEC_OK)
                 stream_end(s);
-                return;
-        }
-        s->fresh = true;
-        s->flushed = s->flush_due = s->held = false;
-        s->pictures = 0;
 }
 
 /* The status of a command of the stream. If its process is lost, the next packet begins a stream in another one. */
@@ -143,8 +147,9 @@ static cl_int stream_feed(struct stream *s, const uint8_t *packet, size_t size, 
         if (!s->decoder) {
                 status = stream_choose(s, av);
         } else if (s->flushed) {
-                status = stream_status(s, s->codec->reset(s->decoder));
-                s->fresh = true;
+                status = media_status(stream_forget(s));
+                if (status < 0)
+                        stream_end(s);
         }
         if (status < 0)
                 return status;
