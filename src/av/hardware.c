@@ -5,6 +5,7 @@
 
 #include <libavutil/hwcontext.h>
 #include <libavutil/log.h>
+#include <libavutil/pixdesc.h>
 
 #include "base/log.h"
 
@@ -43,11 +44,22 @@ bool hardware_open(const char *text)
         return true;
 }
 
+/* Choose the format of a stream. If the height is odd, libavcodec 59 takes NVDEC's chroma one row too early. */
+static enum AVPixelFormat choose(AVCodecContext *c, const enum AVPixelFormat *formats)
+{
+        while (c->coded_height % 2 && *formats != AV_PIX_FMT_NONE &&
+               av_pix_fmt_desc_get(*formats)->flags & AV_PIX_FMT_FLAG_HWACCEL)
+                formats++;
+        return avcodec_default_get_format(c, formats);
+}
+
 void hardware_use(AVCodecContext *c)
 {
+        if (!hardware.device)
+                return;
         /* libavcodec's own get_format prefers this device, and asks again if the device refuses the stream. */
-        if (hardware.device)
-                c->hw_device_ctx = av_buffer_ref(hardware.device);
+        c->hw_device_ctx = av_buffer_ref(hardware.device);
+        c->get_format = choose;
 }
 
 static void tell(const AVCodecContext *c, bool used)
