@@ -1,28 +1,21 @@
 /* av CODEC PACKETS ROUNDS [TYPE[:NAME]]: decodes a stream by libavcodec called directly, over and over, on the
  * processor with one thread, or on this device of libavutil. Prints the seconds of each round and those of this
  * process's processors. Then come the seconds in which packets were sent, pictures received, and pictures fetched from
- * the device, and how many there were. bench/media.py compares media devices with it. PACKETS: access units, each
- * behind its size (32 bits). */
+ * the device, and how many there were. Compare with bench_media, flag 4. PACKETS: packets.h. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <libavcodec/avcodec.h>
 #include <libavutil/hwcontext.h>
+
+#include "packets.h"
 
 static AVCodecContext *context;
 static AVPacket *packet;
 static double sending, receiving, fetching;
 static unsigned pictures;
-
-static double seconds(clockid_t clock)
-{
-        struct timespec t;
-        clock_gettime(clock, &t);
-        return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void check(int r, const char *what)
 {
@@ -30,20 +23,6 @@ static void check(int r, const char *what)
                 return;
         fprintf(stderr, "%s: %d\n", what, r);
         exit(1);
-}
-
-static uint8_t *read_file(const char *path, size_t *ret_size)
-{
-        FILE *f = fopen(path, "rb");
-        if (!f || fseek(f, 0, SEEK_END))
-                exit(1);
-        *ret_size = (size_t)ftell(f);
-        rewind(f);
-        uint8_t *bytes = malloc(*ret_size + 1);
-        if (!bytes || fread(bytes, 1, *ret_size, f) != *ret_size)
-                exit(1);
-        fclose(f);
-        return bytes;
 }
 
 static void open_decoder(const char *name, const char *device)

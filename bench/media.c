@@ -7,26 +7,13 @@
 #include <time.h>
 
 #include "opencl.h"
+#include "packets.h"
 
 enum { PACKETS_MAX = 4096, PICTURES = 4, ROOM = 16 << 20, RESET = 1, FLUSH = 2 };
 
 static cl_context context;
 static cl_command_queue queue;
 static cl_kernel kernel;
-
-static uint8_t *read_file(const char *path, size_t *ret_size)
-{
-        FILE *f = fopen(path, "rb");
-        if (!f || fseek(f, 0, SEEK_END))
-                exit(1);
-        *ret_size = (size_t)ftell(f);
-        rewind(f);
-        uint8_t *bytes = malloc(*ret_size + 1);
-        if (!bytes || fread(bytes, 1, *ret_size, f) != *ret_size)
-                exit(1);
-        fclose(f);
-        return bytes;
-}
 
 static cl_mem buffer_of(size_t size, void *bytes)
 {
@@ -63,13 +50,6 @@ static void decode(cl_mem packet, cl_mem picture, cl_uint flags)
         CHECK(clSetKernelArg(kernel, 2, sizeof(picture), &picture));
         CHECK(clSetKernelArg(kernel, 7, sizeof(flags), &flags));
         CHECK(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL));
-}
-
-static double seconds(clockid_t clock)
-{
-        struct timespec t;
-        clock_gettime(clock, &t);
-        return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 int main(int argc, char **argv)

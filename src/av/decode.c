@@ -76,21 +76,26 @@ static enum codec_result take_all(struct decoder *d)
         }
 }
 
-static enum codec_result open_context(struct decoder *d, bool on_device)
+static enum codec_result open_context(struct decoder *d, bool on_device, AVCodecContext **ret)
 {
         const AVCodec *codec = avcodec_find_decoder(ids[d->which]);
-        d->context = codec ? avcodec_alloc_context3(codec) : NULL;
-        if (!d->context)
+        AVCodecContext *c = codec ? avcodec_alloc_context3(codec) : NULL;
+        if (!c)
                 return codec ? CODEC_NO_MEMORY : CODEC_FORMAT;
-        d->context->opaque = &d->pool;
-        d->context->get_buffer2 = pool_get_buffer;
-        d->context->max_pixels = (int64_t)d->pixels;
-        d->context->thread_count = d->threads;
-        d->context->thread_type = FF_THREAD_SLICE;    /* threads for frames would delay pictures */
-        d->context->flags |= AV_CODEC_FLAG_UNALIGNED; /* the left edge is cut exactly */
+        c->opaque = &d->pool;
+        c->get_buffer2 = pool_get_buffer;
+        c->max_pixels = (int64_t)d->pixels;
+        c->thread_count = d->threads;
+        c->thread_type = FF_THREAD_SLICE;    /* threads for frames would delay pictures */
+        c->flags |= AV_CODEC_FLAG_UNALIGNED; /* the left edge is cut exactly */
         if (on_device)
-                hardware_use(d->context);
-        return avcodec_open2(d->context, codec, NULL) < 0 ? CODEC_NO_MEMORY : CODEC_OK;
+                hardware_use(c);
+        if (avcodec_open2(c, codec, NULL) < 0) {
+                avcodec_free_context(&c);
+                return CODEC_NO_MEMORY;
+        }
+        *ret = c;
+        return CODEC_OK;
 }
 
 /* The bits of a sample of the stream; 0: it is of a format that this device lacks. */
@@ -129,10 +134,9 @@ static enum codec_result decode(struct decoder *d)
 static enum codec_result leave_device(struct decoder *d)
 {
         AVCodecContext *before = d->context;
-        enum codec_result r = open_context(d, false);
-        if (r == CODEC_OK)
-                r = decode(d);
-        if (r != CODEC_OK) {
+        if (open_context(d, false, &d->context) != CODEC_OK)
+                return CODEC_DAMAGED;
+        if (decode(d) != CODEC_OK) {
                 avcodec_free_context(&d->context);
                 d->context = before;
                 return CODEC_DAMAGED;
@@ -204,14 +208,12 @@ static enum codec_result reset(struct av_stream *s)
         while (d->count)
                 av_frame_free(&d->waiting[--d->count]);
         /* avcodec_flush_buffers would keep what the context has learned about the encoder. */
-        AVCodecContext *before = d->context;
-        enum codec_result r = open_context(d, true);
-        if (r != CODEC_OK) {
-                avcodec_free_context(&d->context);
-                d->context = before;
+        AVCodecContext *c;
+        enum codec_result r = open_context(d, true, &c);
+        if (r != CODEC_OK)
                 return r;
-        }
-        avcodec_free_context(&before);
+        avcodec_free_context(&d->context);
+        d->context = c;
         d->taken = false;
         return CODEC_OK;
 }
@@ -228,7 +230,7 @@ enum codec_result av_decoder_open(const struct av_request *r, uint8_t *out, stru
         d->threads = (int)r->threads;
         pool_init(&d->pool, out, r->out_room - av_decoded_max(d->pixels));
         d->packet = av_packet_alloc();
-        enum codec_result result = d->packet ? open_context(d, true) : CODEC_NO_MEMORY;
+        enum codec_result result = d->packet ? open_context(d, true, &d->context) : CODEC_NO_MEMORY;
         /* The process ends with its first stream, so libavcodec's parts stay. */
         if (result < 0)
                 mem_free(d);

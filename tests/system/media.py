@@ -62,6 +62,10 @@ def units(data, starts):
         yield data[begin:end]
 
 
+def write_packets(path, all_packets):
+    path.write_bytes(b"".join(struct.pack("<I", len(one)) + one for one in all_packets))
+
+
 def make(codec, name, encoder, frames=12, size=(WIDTH, HEIGHT), pixels="yuv420p"):
     """Returns the files of packets and of pictures; None: this ffmpeg lacks the encoder."""
     _, container, starts = CODECS[codec]
@@ -73,7 +77,7 @@ def make(codec, name, encoder, frames=12, size=(WIDTH, HEIGHT), pixels="yuv420p"
     assert done.returncode == 0, done.stdout
     done = ffmpeg("-threads", "1", "-i", stream, "-f", "rawvideo", "-pix_fmt", "yuv420p", pictures)
     assert done.returncode == 0, done.stdout
-    packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in units(stream.read_bytes(), starts)))
+    write_packets(packets, units(stream.read_bytes(), starts))
     return str(packets), str(pictures)
 
 
@@ -192,7 +196,7 @@ def make_other(number):
         done = ffmpeg("-threads", "1", "-i", stream, "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt", pixels,
                       pictures)
         assert done.returncode == 0, done.stdout
-        packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, container)))
+        write_packets(packets, packets_of(stream, container))
     return str(packets), str(pictures)
 
 
@@ -256,11 +260,15 @@ def processes_open_the_device_only_to_decode():
         assert "toaster" not in s.log_text(), s.log_text()
 
 
+def opens(device):
+    return ffmpeg("-init_hw_device", device, "-f", "lavfi", "-i", "nullsrc", "-frames:v", "1", "-f", "null", "-").returncode == 0
+
+
 def a_device_that_lacks_a_codec_leaves_it_to_the_processor():
     """Devices of PoCL and Mesa, which decode nothing. They are opened before the walls, and closed behind them."""
     told = []
     for device in ("opencl:0.0", "vulkan:0"):
-        if ffmpeg("-init_hw_device", device, "-f", "lavfi", "-i", "nullsrc", "-frames:v", "1", "-f", "null", "-").returncode:
+        if not opens(device):
             continue
         _decodes_with(device, f"the device {device} is open", f"the device {device} does not decode this stream of h264")
         told.append(device)
@@ -270,10 +278,10 @@ def a_device_that_lacks_a_codec_leaves_it_to_the_processor():
 def a_damaged_first_packet_takes_no_device_away():
     """The processor tries to decode it, too, as it decodes a packet of which the device fails. It fails there as well."""
     device = "opencl:0.0"
-    if ffmpeg("-init_hw_device", device, "-f", "lavfi", "-i", "nullsrc", "-frames:v", "1", "-f", "null", "-").returncode:
+    if not opens(device):
         return
     noise = Path(FOLDER.name) / "noise.packets"
-    noise.write_bytes(struct.pack("<I", 1000) + bytes(7 * i % 251 for i in range(1000)))
+    write_packets(noise, [bytes(7 * i % 251 for i in range(1000))])
     with servers(1, f"--media=device={device}", "--backend=media", "--log=debug") as s:
         decode(at(s.ports[0]), "mpeg4", (noise, "-"), INVALID_VALUE)
         claims.wait_for(lambda: f"the device {device} is open" in s.log_text(), s.log_text)
@@ -289,7 +297,7 @@ def left_edges_are_cut_exactly():
         return
     assert ffmpeg("-flags", "unaligned", "-i", stream, "-f", "rawvideo", pictures).returncode == 0
     assert pictures.stat().st_size == 6 * 168 * 144 * 3 // 2
-    packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, "h264")))
+    write_packets(packets, packets_of(stream, "h264"))
     with servers(1, "--media=on", "--backend=media") as s:
         for flags in "0", "4":
             decode(at(s.ports[0]), "h264", (str(packets), str(pictures)), 1, (168, 144), SYSTEM_DECODER_FLAGS=flags)
@@ -529,7 +537,7 @@ def a_reset_forgets_the_encoder_of_the_stream_before():
                   "-c:v", "libxvid", "-f", "m4v", stream)
     if not files or done.returncode:
         return "skipped: ffmpeg has no Xvid here"
-    packets.write_bytes(b"".join(struct.pack("<I", len(u)) + u for u in packets_of(stream, "m4v")))
+    write_packets(packets, packets_of(stream, "m4v"))
     with servers(1, "--media=on", "--backend=media") as s:
         done = subprocess.run([DECODER, "mpeg4", *files, *map(str, size_of(4)), "seek"], input="\n\n", text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,

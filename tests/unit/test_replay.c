@@ -446,6 +446,16 @@ TEST(launches_without_times_are_explained_by_the_others)
         assert_int_equal(r.all[1].ns, (100 + 10 + 2 * 10) * MS);
 }
 
+static struct fit fit_of(const char *text)
+{
+        struct recording recording;
+        struct fit f;
+        assert_int_equal(recording_read(text, strlen(text), &ledger, &recording), 0);
+        assert_int_equal(fit_make(&recording, &ledger, &f), 0);
+        recording_fini(&recording);
+        return f;
+}
+
 TEST(launches_without_times_take_the_median_of_their_size)
 {
         /* A kernel of 3, 4 and 90 ms. The fourth and the fifth launch take 4 ms. But both had ended before the sixth one
@@ -454,11 +464,7 @@ TEST(launches_without_times_take_the_median_of_their_size)
                 CALL(1, 1, 1) CALL(2, 1, 2) CALL(3, 1, 3) CALL(4, 1, 4) CALL(5, 1, 5) CALL(6, 1, 6)
                         KERNEL(4, 3, 1, ) KERNEL(7, 4, 2, ) KERNEL(11, 90, 3, ) UNTIMED(4, 4)
                                 UNTIMED(5, 5) KERNEL(107, 4, 6, ) WAITED(7, 105000, "clFinish", 6));
-        struct recording recording;
-        struct fit f;
-        assert_int_equal(recording_read(text, strlen(text), &ledger, &recording), 0);
-        assert_int_equal(fit_make(&recording, &ledger, &f), 0);
-        recording_fini(&recording);
+        struct fit f = fit_of(text);
         assert_int_equal(f.run.command_count, 6);
         assert_int_equal(f.run.servers[0].slots, 1);
         assert_int_equal(f.run.commands[3].device_ns + f.run.commands[4].device_ns, 6 * MS);
@@ -476,11 +482,7 @@ TEST(launches_without_times_end_before_what_depends_on_them)
                                  KERNEL(4, 10, 1, ) KERNEL_OF(32, 14, 10, 2, 1) UNTIMED(3, 3)
                                          UNTIMED_OF(32, 4, 4, 3) KERNEL(44, 10, 5, 4)
                                                  WAITED(6, 49000, "clFinish", 5));
-        struct recording recording;
-        struct fit f;
-        assert_int_equal(recording_read(text, strlen(text), &ledger, &recording), 0);
-        assert_int_equal(fit_make(&recording, &ledger, &f), 0);
-        recording_fini(&recording);
+        struct fit f = fit_of(text);
         assert_int_equal(f.run.command_count, 5);
         assert_int_equal(f.run.servers[0].slots, 1);
         for (unsigned i = 0; i < 5; i++)

@@ -58,7 +58,9 @@ static int fit(struct fitting *f, struct replay_run *run, uint64_t *ret_span_ns)
         if (r < 0)
                 return r;
         fit_links(f);
-        r = fit_untimed(f);
+        r = fit_before(f);
+        if (r == 0)
+                r = fit_untimed(f);
         if (r == 0)
                 r = fit_commands(f);
         if (r < 0)

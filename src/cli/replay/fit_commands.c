@@ -250,9 +250,12 @@ static bool same_queue(const struct node *a, const struct node *b)
 }
 
 /* If commands of a queue ran at the same time, it has no order. */
-void fit_before(struct fitting *f, const struct node **order)
+int fit_before(struct fitting *f)
 {
         size_t count = f->node_count, end;
+        const struct node **order = mem_alloc((count + 1) * sizeof(*order));
+        if (!order)
+                return SP_E_NOMEM;
         for (size_t i = 0; i < count; i++)
                 order[i] = &f->nodes[i];
         qsort(order, count, sizeof(*order), nodes_by_queue);
@@ -265,6 +268,8 @@ void fit_before(struct fitting *f, const struct node **order)
                                 k > i && !beside ? (uint32_t)(order[k - 1] - f->nodes)
                                                  : REPLAY_NONE;
         }
+        mem_free(order);
+        return 0;
 }
 
 int fit_commands(struct fitting *f)

@@ -170,10 +170,8 @@ int fit_untimed(struct fitting *f)
                 .floors = mem_alloc(n * sizeof(*g.floors)),
         };
         int r = g.samples && g.order && g.slots && g.limits && g.floors ? 0 : SP_E_NOMEM;
-        if (r == 0) {
-                fit_before(f, g.order);
+        if (r == 0)
                 guess_all(f, &g, slots);
-        }
         mem_free(g.samples);
         mem_free(g.order);
         mem_free(g.slots);

@@ -68,8 +68,8 @@ void fit_links(struct fitting *f);
 SP_NODISCARD int fit_untimed(struct fitting *f);
 /* Find the dependencies and times of the commands. SP_E_NOMEM. */
 SP_NODISCARD int fit_commands(struct fitting *f);
-/* Find the command before each one in its queue. `order`: room for all nodes. */
-void fit_before(struct fitting *f, const struct node **order);
+/* Find the command before each one in its queue. SP_E_NOMEM. */
+SP_NODISCARD int fit_before(struct fitting *f);
 /* Find how many kernels each server executes at a time. `ret`: for each node, when its slot became free. */
 void fit_slots(const struct fitting *f, const struct node **order, uint64_t *ret);
 /* Make the steps of the threads. SP_E_NOENT: there are none; SP_E_LIMIT: too many threads or steps; SP_E_NOMEM. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "cli/trace/event.h"
 #include "cli/trace/file.h"
@@ -94,25 +95,12 @@ static enum recording_way way_of(const char *name)
         return RECORDING_STAYS; /* copies, fills */
 }
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-        h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-        return h ^ (h >> 29);
-}
-
-static uint64_t mix_text(uint64_t h, const char *text)
-{
-        while (*text)
-                h = mix(h, (unsigned char)*text++);
-        return h;
-}
-
 static void put_works(struct recording_command *c, const struct trace_event *e)
 {
         const struct trace_arg *size = arg_of(e, "global", TRACE_ARG_TEXT);
-        c->works[2] = mix_text(mix(1, c->server), e->name);
-        c->works[1] = mix_text(mix(c->works[2], 2), size ? size->text : "");
-        c->works[0] = mix(mix(c->works[1], 3), c->queue);
+        c->works[2] = hash_text(hash_number(1, c->server), e->name);
+        c->works[1] = hash_text(hash_number(c->works[2], 2), size ? size->text : "");
+        c->works[0] = hash_number(hash_number(c->works[1], 3), c->queue);
 }
 
 static void put_command(struct recording *r, const struct trace_event *e)

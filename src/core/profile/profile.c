@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "config/variables.h"
 #include "core/command/command.h"
 #include "core/command/enqueue.h"
@@ -49,18 +50,10 @@ void profile_stop(void)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-        h = (h ^ value) * 0x9e3779b97f4a7c15ull;
-        return h ^ (h >> 29);
-}
-
 static struct ledger_row *row_of(const struct server *s, const char *name, bool kernel)
         REQUIRES(client_held)
 {
-        uint64_t h = mix(kernel, s->index);
-        for (const char *p = name; *p; p++)
-                h = mix(h, (unsigned char)*p);
+        uint64_t h = hash_text(hash_number(kernel, s->index), name);
         /* An entry has few places, so that a full table costs little. */
         for (unsigned i = 0; i < 8; i++) {
                 struct ledger_row *r = &profile_ledger.rows[1 + (h + i) % (LEDGER_ROWS - 1)];
@@ -88,7 +81,7 @@ void profile_move(const struct _cl_mem *root, const struct share *share, const s
         if (journal_only)
                 return;
         int from = share->server == PLACEMENT_HOST ? LEDGER_HOST : (int)share->server;
-        uint64_t h = mix(mix(mix(0, root->id), (uint64_t)from), to->index);
+        uint64_t h = hash_number(hash_number(hash_number(0, root->id), (uint64_t)from), to->index);
         struct ledger_move *m = &profile_ledger.moves[0];
         for (unsigned i = 0; i < 8; i++) {
                 struct ledger_move *at = &profile_ledger.moves[1 + (h + i) % (LEDGER_MOVES - 1)];
@@ -246,7 +239,7 @@ bool profile_launch(struct command *m, struct kernel_info *k, cl_uint dims, cons
                 return profile_timing;
         /* Not each 16th: a program may launch in turn what takes long and what does not. */
         uint64_t count = row_of(m->server, k->name, true)->count;
-        p->untimed = count >= TIMED_FIRST && mix(0, count) % TIMED_EACH != 0;
+        p->untimed = count >= TIMED_FIRST && hash_number(0, count) % TIMED_EACH != 0;
         return !p->untimed;
 }
 
